@@ -352,7 +352,7 @@ func TestSendersAreHeldBack(t *testing.T) {
 	deepest := uint32(0)
 	var sink Ref[int]
 	sink = spawn(t, y, func(*Context[int], int) error {
-		deepest = max(deepest, atomic.LoadUint32(&sink.c.behind))
+		deepest = max(deepest, sink.c.behind())
 		return nil
 	})
 	for range 20 {

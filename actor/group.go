@@ -160,18 +160,14 @@ func LeastLoaded[M any](refs ...Ref[M]) (Ref[M], error) {
 func (r Ref[M]) load() (n uint32, lives bool) {
 	p := r.c.pool()
 	switch top := r.c.box.Load(); top {
-	case nil, &p.forward:
+	case nil:
+		return atomic.LoadUint32(&r.c.state), true
+	case &p.forward:
 		return 0, true
 	case &p.ended:
 		return 0, false
-	case &p.active:
-		return atomic.LoadUint32(&r.c.behind) + 1, true
 	default:
-		n = atomic.LoadUint32(&top.depth)
-		if b := top.bulk.Load(); b != nil {
-			n += b.word.Load() &^ bulkEnd
-		}
-		return n + 1, true
+		return top.count() + 1, true
 	}
 }
 

@@ -7,39 +7,45 @@ import (
 	"github.com/organzine/coro/internal/race"
 )
 
-// A mailbox is one word, the box: dormant (nil), active with nothing new, or the newest message, by
-// which the older ones follow. It is as the mailbox of the actors in C (csrc/actor/box.h), without
-// a generation: the collector keeps an actor as long as there are references.
+// A mailbox is two words. state is 0 if the actor is dormant; else it is active: it has a turn, or
+// will have one, and belongs to that. box is nil, or the newest of the messages that have come
+// since the turn has looked, by which the older ones follow. (The mailbox of the actors in C is one
+// word, csrc/actor/box.h. A compare-and-swap of a pointer is a call in Go, that of a number is not:
+// so a message to a dormant actor, and the end of its turn, change state alone.)
 //
-//	S1  send: sets the message's next to what is in the box (dormant, active: to nil), and puts the
-//	    message into the box by a compare-and-swap, which publishes it
-//	S2  send: if the box was dormant, the sender, and nobody else, has the turn started
-//	T1  turn: goes on with what an earlier one has left (pending). If there is none, it looks into
-//	    the box. One message alone stays there while it is handled, and then T4 takes it out with
-//	    the same compare-and-swap. Else the turn takes all by an exchange with active, and reverses
-//	    them
+//	S1  send: if the box is empty, and then state dormant, makes the actor active by a
+//	    compare-and-swap (claim). The actor is the sender's then, and of nobody else: the message
+//	    becomes the pending one, and the sender has the turn started. (In a box that is not empty
+//	    there may be older messages of the sender, which are first: S2)
+//	S2  send: sets the message's next to what is in the box, and puts the message into the box by a
+//	    compare-and-swap, which publishes it
+//	S3  send: looks at state after S2. If it is dormant: claim, and has the turn started
+//	S4  send, by the actor's own turn: if the box is empty, and the message at hand is the last one
+//	    that is pending, the new one is pending behind that
+//	T1  turn: goes on with what is pending: of S1, or what an earlier turn has left. If there is
+//	    none, it takes all out of the box by an exchange with nil, and reverses them
 //	T2  turn: handles the messages, oldest first, until its time is over
-//	T3  turn: if some are left they are pending, which only turns use, and the next turn is queued
-//	T4  turn: makes the box dormant by a compare-and-swap. That fails if a message has come: T1
-//	T5  turn: looks for signals after T4. A signal is posted before its poster looks at the box. So
-//	    one of the two sees the other, and starts the turn again (signal.go)
-//	B1  end: exchanges the box with ended: S1 of others fails from now on
+//	T3  turn: if some are left they are pending, and the next turn is queued
+//	T4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
+//	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a signal
+//	    is posted before its poster looks at state. So one of the two sees the other, and the one
+//	    that claims the actor then has the next turn queued (signal.go)
+//	B1  end: exchanges the box with ended: S2 of others fails from now on. state stays active
 //
 // A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the
 // node is the newest one, which takes no node for each message.
 //
-//	K1  sender: attaches an empty bulk to its node, then S1. Only the owner of a bulk, one goroutine
+//	K1  sender: attaches an empty bulk to its node, then S2. Only the owner of a bulk, one goroutine
 //	    at a time, attaches it, and adds to it
 //	K2  sender: finds a node with a bulk of its own in the box, writes the message, then counts it by
-//	    a compare-and-swap of the bulk's word
+//	    a compare-and-swap of the bulk's word; by a store, if K3 is by the same goroutine
 //	K3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how many
 //	    messages it has. K2 of a sender that has seen the node before fails from then on, and S1
 //	    follows. As the sender has added to nothing newer, its messages stay in order
 //
 // A message that a turn has taken is its own; free nodes belong to the goroutine that has them, or
 // to a list with a lock. A compare-and-swap that finds the node that it has seen before (ABA) does
-// no harm: S1 adds to whatever is there, and T4 is of the only taker. models/chunks.pml checks S1
-// to T4 and K1 to K3.
+// no harm: S2 adds to whatever is there. models/chunks.pml checks S1 to T5 and K1 to K3.
 
 // A node is a message in a mailbox, or a free one.
 type node[M any] struct {
@@ -59,17 +65,18 @@ const (
 
 // A bulk has messages that follow that of its node.
 type bulk[M any] struct {
-	word  atomic.Uint32 // how many, and bulkEnd: it is closed
-	at    uint32        // the turn has handled the node's message, and at-1 of these
-	n     uint32        // how many, as K3 has found
-	owner *local[M]
+	word  uint32 // how many, and bulkEnd: it is closed
+	at    uint32 // the turn has handled the node's message, and at-1 of these
+	n     uint32 // how many, as K3 has found
+	alone bool   // its owner is the one who runs the turns: K2 needs no compare-and-swap
+	owner uint64 // local.id, so that there are pointers in messages alone
 	m     [bulkRoom]M
 }
 
 // ownBulk is the bulk of the newest node in a mailbox, if it is the caller's.
 func (l *local[M]) ownBulk(newest *node[M]) *bulk[M] {
 	if newest != nil {
-		if b := newest.bulk.Load(); b != nil && b.owner == l {
+		if b := newest.bulk.Load(); b != nil && b.owner == l.id {
 			return b
 		}
 	}
@@ -78,12 +85,14 @@ func (l *local[M]) ownBulk(newest *node[M]) *bulk[M] {
 
 // add is K2. It returns how many messages the mailbox of the bulk's node has; 0: nothing was added.
 func (b *bulk[M]) add(newest *node[M], m *M) int {
-	i := b.word.Load()
+	i := atomic.LoadUint32(&b.word)
 	if i >= bulkRoom {
 		return 0
 	}
 	b.m[i] = *m
-	if !b.word.CompareAndSwap(i, i+1) {
+	if b.alone {
+		race.StoreUint32(&b.word, i+1)
+	} else if !atomic.CompareAndSwapUint32(&b.word, i, i+1) {
 		return 0
 	}
 	return int(atomic.LoadUint32(&newest.depth) + i + 1)
@@ -108,7 +117,7 @@ type nodeExtra[M any] struct {
 type cell[M any] struct {
 	slot
 	box     atomic.Pointer[node[M]]
-	pending *node[M] // oldest first; the turn's
+	pending *node[M] // oldest first; of the sender that has claimed the actor, then the turn's
 	recv    Receiver[M]
 }
 
@@ -119,7 +128,7 @@ type slot struct {
 	parent        *slot // nil: none, the system
 	before, after *slot // siblings; with System.tree
 	flags         uint32
-	behind        uint32 // messages that turns have taken and not handled; without order
+	state         uint32 // 0: dormant; else 1, and how many messages are pending
 }
 
 func cellOf[M any](s *slot) *cell[M] { return (*cell[M])(unsafe.Pointer(s)) }
@@ -134,7 +143,34 @@ const (
 	wasForward = -2 // the cell stands for others
 )
 
-// put is S1. The caller does S2.
+// claim makes a dormant actor active, with that many messages that are pending. The caller has the
+// turn started.
+func (s *slot) claim(pending uint32) bool {
+	return atomic.LoadUint32(&s.state) == 0 && atomic.CompareAndSwapUint32(&s.state, 0, 1+pending)
+}
+
+// behind is how many messages are pending.
+func (s *slot) behind() uint32 { return max(atomic.LoadUint32(&s.state), 1) - 1 }
+
+// setBehind is for turns: state is theirs, and stays active.
+func (s *slot) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
+
+// addToOwn is S4. False: nothing was added.
+func (l *local[M]) addToOwn(c *cell[M], m *M) bool {
+	last, n := c.pending, l.free
+	if l.at != inList || last == nil || last.next != nil || last.bulk.Load() != nil || n == nil {
+		return false
+	}
+	l.free = n.next
+	l.n--
+	n.m = *m
+	n.next = nil
+	last.next = n
+	c.setBehind(c.behind() + 1)
+	return true
+}
+
+// put is S1 to S3, but for the start of the turn.
 func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 	for {
 		old := c.box.Load()
@@ -142,55 +178,58 @@ func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 		switch old {
 		case nil:
 			n.next = nil
-			race.StoreUint32(&n.depth, 1)
-			if c.box.CompareAndSwap(nil, n) {
+			if c.claim(1) {
+				c.pending = n
 				return wasDormant
 			}
-			continue
-		case &p.active:
-			n.next = nil
-			depth += atomic.LoadUint32(&c.behind)
+			depth += c.behind()
 		case &p.ended:
 			return wasEnded
 		case &p.forward:
 			return wasForward
 		default:
 			n.next = old
-			depth += atomic.LoadUint32(&old.depth)
-			if b := old.bulk.Load(); b != nil {
-				depth += b.word.Load() &^ bulkEnd
-			}
+			depth += old.count()
 			if depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
-				n.bulk.Store(p.getBulk(l))
+				b := p.getBulk(l)
+				b.alone = l.alone && !c.kind.settings.waiting
+				n.bulk.Store(b)
 			}
 		}
 		race.StoreUint32(&n.depth, depth) // the node that is read above may be in use again
 		if c.box.CompareAndSwap(old, n) {
+			if c.claim(0) {
+				return wasDormant
+			}
 			return int(depth)
 		}
 	}
 }
 
-// take is the exchange of T1, of all but the last node, which the turn has handled; nil: of all. It
-// returns them oldest first.
-func (c *cell[M]) take(p *pool[M], handled *node[M]) (oldest *node[M]) {
-	n := c.box.Swap(&p.active)
-	if n == &p.active {
-		return nil
-	}
-	behind := n.depth
+// count is how many messages a mailbox has whose newest node n is, or was a moment ago.
+func (n *node[M]) count() uint32 {
+	depth := atomic.LoadUint32(&n.depth)
 	if b := n.bulk.Load(); b != nil {
-		behind += b.word.Load() &^ bulkEnd
+		depth += atomic.LoadUint32(&b.word) &^ bulkEnd
 	}
-	if handled != nil {
-		behind -= handled.depth
-	}
-	race.StoreUint32(&c.behind, behind)
-	return reverse(n, handled)
+	return depth
 }
 
-func reverse[M any](n, until *node[M]) (list *node[M]) {
-	for n != until {
+// take is the exchange of T1. It returns the messages oldest first.
+func (c *cell[M]) take() (oldest *node[M]) {
+	n := c.box.Swap(nil)
+	if n == nil {
+		return nil
+	}
+	count := n.count()
+	oldest = reverse(n)
+	before := oldest.depth - 1 // those that were pending when it came
+	c.setBehind(count - min(count, before))
+	return oldest
+}
+
+func reverse[M any](n *node[M]) (list *node[M]) {
+	for n != nil {
 		n, n.next, list = n.next, list, n
 	}
 	return list

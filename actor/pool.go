@@ -18,8 +18,7 @@ const (
 // A pool has what actors of one system with messages of one type have in common.
 type pool[M any] struct {
 	sys      *System
-	active   node[M] // in a box: active, and nothing new
-	ended    node[M]
+	ended    node[M] // in a box
 	forward  node[M]
 	pointers bool         // messages have pointers
 	replies  []replyField // where messages may have a Reply
@@ -35,14 +34,18 @@ type pool[M any] struct {
 // A local is what one goroutine at a time has of a pool.
 type local[M any] struct {
 	free  *node[M]
+	id    uint64     // see bulk
 	bulks []*bulk[M] // free ones
 	n     int
 	pace  int    // messages of a turn from one look at the clock to the next
 	at    int    // what the turn does, in case that the behaviour fails
+	alone bool   // it is of the system's only executor
 	done  uint32 // messages that the turn has handled, since the last flush
 	ctx   Context[M]
 	_     [64]byte
 }
+
+var nextLocal atomic.Uint64 // local.id
 
 func poolOf[M any](y *System) *pool[M] {
 	t := reflect.TypeFor[M]()
@@ -53,13 +56,15 @@ func poolOf[M any](y *System) *pool[M] {
 		locals: make([]local[M], len(y.executors)), kinds: make(map[kindKey]*kindOf[M])}
 	for i := range p.locals {
 		p.locals[i].init(&y.executors[i].caller)
+		p.locals[i].alone = len(y.executors) == 1
 	}
-	p.outside.New = func() any { return new(local[M]) }
+	p.outside.New = func() any { return &local[M]{id: nextLocal.Add(1)} }
 	got, _ := y.pools.LoadOrStore(t, p)
 	return got.(*pool[M])
 }
 
 func (l *local[M]) init(h *caller) {
+	l.id = nextLocal.Add(1)
 	l.pace = 1
 	l.ctx.l, l.ctx.h = l, h
 }
@@ -97,16 +102,16 @@ func (p *pool[M]) getBulk(l *local[M]) *bulk[M] {
 	if i := len(l.bulks) - 1; i >= 0 {
 		b := l.bulks[i]
 		l.bulks = l.bulks[:i]
-		b.word.Store(0)
+		atomic.StoreUint32(&b.word, 0)
 		return b
 	}
-	return &bulk[M]{owner: l}
+	return &bulk[M]{owner: l.id}
 }
 
 // dropBulk takes the bulk of a node away that is done. Its owner keeps some.
 func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
 	n.bulk.Store(nil)
-	if b.owner == l && len(l.bulks) < bulksKept {
+	if b.owner == l.id && len(l.bulks) < bulksKept {
 		if p.pointers {
 			clear(b.m[:b.n])
 		}
@@ -117,6 +122,22 @@ func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
 
 // give takes a node back, whose message is done.
 func (p *pool[M]) give(l *local[M], n *node[M]) {
+	if p.pointers || l.n >= 2*magazine {
+		p.tidy(l, n)
+	}
+	l.keep(n)
+}
+
+func (l *local[M]) keep(n *node[M]) {
+	n.next = l.free
+	l.free = n
+	l.n++
+}
+
+// tidy is what give does now and then, and for messages with pointers.
+//
+//go:noinline
+func (p *pool[M]) tidy(l *local[M], n *node[M]) {
 	if p.pointers {
 		var none M
 		n.m = none
@@ -124,9 +145,6 @@ func (p *pool[M]) give(l *local[M], n *node[M]) {
 	if l.n >= 2*magazine {
 		p.spare(l)
 	}
-	n.next = l.free
-	l.free = n
-	l.n++
 }
 
 // spare hands a magazine over to others.
@@ -170,7 +188,6 @@ type ops interface {
 	turn(e *executor, s *slot)
 	turnThatWaits(s *slot)
 	failed(e *executor, s *slot, err error)
-	activate(s *slot) bool
 	drain(s *slot)
 }
 
@@ -183,9 +200,4 @@ func (p *pool[M]) kind(key kindKey) *kind {
 		p.kinds[key] = k
 	}
 	return (*kind)(unsafe.Pointer(k))
-}
-
-// activate makes a dormant actor active. True: its turn is to be started. Ended ones stay so.
-func (p *pool[M]) activate(s *slot) bool {
-	return cellOf[M](s).box.CompareAndSwap(nil, &p.active)
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/organzine/coro/internal/asm"
-	"github.com/organzine/coro/internal/race"
 )
 
 // softRoom is how deep a mailbox may be before its senders are held back: a turn that sends into a
@@ -67,19 +66,18 @@ func (r Ref[M]) Tell(m M) error {
 	}
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
-	if newest == nil {
-		if n := l.free; n != nil { // get, and put to an actor at rest, without a call
+	if newest == nil && c.claim(1) { // get and S1 of put, without calls
+		n := l.free
+		if n == nil {
+			n = p.more(l)
+		} else {
 			l.free = n.next
 			l.n--
-			n.m = m
-			n.next = nil
-			race.StoreUint32(&n.depth, 1)
-			if c.box.CompareAndSwap(nil, n) {
-				h.exec.start(&c.slot)
-				return nil
-			}
-			p.give(l, n)
 		}
+		n.next, n.m = nil, m
+		c.pending = n
+		h.exec.start(&c.slot)
+		return nil
 	}
 	if b := l.ownBulk(newest); b != nil {
 		if depth := b.add(newest, &m); depth > 0 {
@@ -88,6 +86,8 @@ func (r Ref[M]) Tell(m M) error {
 			}
 			return nil
 		}
+	} else if newest == nil && h.slot == &c.slot && l.addToOwn(c, &m) {
+		return nil
 	}
 	n := p.get(l)
 	n.m = m

@@ -33,7 +33,7 @@ func (s *slot) post(g signal) {
 	paused := x.paused
 	x.paused = false
 	x.mu.Unlock()
-	if paused || s.kind.ops.activate(s) {
+	if paused || s.claim(0) {
 		s.kind.sys.startFrom(s)
 	}
 }
@@ -114,7 +114,7 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 		c.flags &^= isBackingOff
 	case sigIdle:
 		if c.pending == nil && c.flags < oneAwaited && x.isIdle(p.sys.clock.now()) &&
-			c.box.CompareAndSwap(&p.active, &p.ended) {
+			c.box.CompareAndSwap(nil, &p.ended) {
 			p.beginEnd(ctx, c, x, nil)
 		}
 	}
@@ -159,8 +159,8 @@ func (p *pool[M]) beginEnd(ctx *Context[M], c *cell[M], x *side, cause error) {
 	x.reason = cause
 	n := c.pending
 	c.pending = nil
-	if top := c.box.Swap(&p.ended); top != &p.active && top != &p.ended {
-		rest := reverse(top, nil)
+	if top := c.box.Swap(&p.ended); top != nil && top != &p.ended {
+		rest := reverse(top)
 		if n == nil {
 			n = rest
 		} else {

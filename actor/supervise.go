@@ -68,11 +68,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 		c.flags &^= isRetiring
 		return p.control(ctx, c)
 	}
-	switch at {
-	case inBox:
-		c.pending = c.take(p, nil)
-		p.settle(l, c, x, f)
-	case inList:
+	if at == inList {
 		p.settle(l, c, x, f)
 	}
 	set := &c.kind.settings

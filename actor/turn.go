@@ -1,9 +1,9 @@
 package actor
 
 import (
+	"sync/atomic"
 	"time"
 
-	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/turnclock"
 )
 
@@ -15,7 +15,6 @@ const (
 // What a turn does, in case that the behaviour fails: local.at.
 const (
 	inHook = iota // no message
-	inBox         // the message that is alone, and stays in the box
 	inList        // the first of the pending ones
 )
 
@@ -43,19 +42,40 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 	if x := s.side.Load(); x != nil && !p.begin(&l.ctx, c, x) {
 		return
 	}
-	if p.messages(&l.ctx, c) {
-		if e.floods {
-			e.hold(s)
+	again := false
+	if n := c.pending; n == nil || n.next != nil || n.x != nil || n.bulk.Load() != nil ||
+		s.kind.settings.room > 0 {
+		again = p.messages(&l.ctx, c)
+	} else { // messages where one is pending, as most often
+		e.stop, e.floods = e.each, false
+		l.at = inList
+		if err := c.recv.Receive(&l.ctx, n.m); err != nil {
+			again = p.fail(&l.ctx, c, err)
+		} else if n.next != nil || c.flags&isStopping != 0 || c.box.Load() != nil {
+			again = p.list(&l.ctx, c, p.step(l, c, n), e.stop)
 		} else {
-			e.push(s)
+			e.handled++
+			c.pending = nil
+			if p.pointers || l.n >= 2*magazine {
+				p.tidy(l, n)
+			}
+			l.keep(n)
+			again = p.sleep(c)
 		}
+	}
+	switch {
+	case !again:
+	case e.floods:
+		e.hold(s)
+	default:
+		e.push(s)
 	}
 }
 
 // begin is what a turn does before its messages, for an actor with a side. It returns as control
 // does.
 func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
-	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != &p.active) {
+	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != nil) {
 		x.beat.Store(int64(p.sys.clock.now()))
 	}
 	return !x.posted.Load() || p.control(ctx, c)
@@ -64,45 +84,19 @@ func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
 // messages handles messages until there are none, or the turn's time is over. True: there are some
 // left, and the next turn is to be queued.
 func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
-	l, h := ctx.l, ctx.h
-	h.stop, h.floods = h.each, false
+	ctx.h.stop, ctx.h.floods = ctx.h.each, false
 	n := c.pending
 	if n == nil {
-		top := c.box.Load()
-		if top == &p.active {
-			return p.sleep(c)
-		}
-		if top.next == nil && top.x == nil && top.bulk.Load() == nil &&
-			c.kind.settings.room == 0 {
-			l.at = inBox
-			if err := c.recv.Receive(ctx, top.m); err != nil {
-				return p.fail(ctx, c, err)
-			}
-			h.handled++
-			if c.flags&isStopping != 0 {
-				c.pending = c.take(p, top)
-				p.give(l, top)
-				return p.control(ctx, c)
-			}
-			if c.box.Load() == top && c.box.CompareAndSwap(top, nil) {
-				p.give(l, top)
-				return p.isPosted(c)
-			}
-			n = c.take(p, top)
-			p.give(l, top)
-			if h.stop {
-				c.pending = n
-				return true
-			}
-		} else {
-			n = c.take(p, nil)
-		}
+		n = c.take()
 	}
-	return p.list(ctx, c, n)
+	if n == nil {
+		return p.sleep(c)
+	}
+	return p.list(ctx, c, n, false)
 }
 
-// list is messages for those that were taken out of the box.
-func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
+// list is messages for the pending ones, from n on; none, if the turn's time is over.
+func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (again bool) {
 	l, h := ctx.l, ctx.h
 	l.at = inList
 	left, began := l.pace, time.Duration(0)
@@ -111,7 +105,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 	}
 	last := began
 	for {
-		for n != nil {
+		for n != nil && !isOver {
 			c.pending = n
 			var err error
 			if n.x == nil {
@@ -123,9 +117,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 				return p.fail(ctx, c, err)
 			}
 			n = p.step(l, c, n)
-			if h.stop {
-				break
-			}
+			isOver = h.stop
 			if left--; left <= 0 {
 				at := turnclock.Now()
 				if began == 0 {
@@ -134,9 +126,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 					l.setPace(at - last)
 				}
 				last, left = at, l.pace
-				if at-began >= turnLasts && h.exec != nil {
-					break
-				}
+				isOver = isOver || at-began >= turnLasts && h.exec != nil
 			}
 		}
 		p.flush(ctx, c)
@@ -147,13 +137,13 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 		if n != nil {
 			return true
 		}
-		if c.box.CompareAndSwap(&p.active, nil) {
-			return p.isPosted(c)
+		if c.box.Load() == nil {
+			return p.sleep(c)
 		}
-		if h.stop {
+		if isOver {
 			return true
 		}
-		n = c.take(p, nil)
+		n = c.take()
 	}
 }
 
@@ -165,7 +155,7 @@ func (p *pool[M]) step(l *local[M], c *cell[M], n *node[M]) *node[M] {
 	}
 	if b := n.bulk.Load(); b != nil {
 		if b.at == b.n {
-			b.n = b.word.Or(bulkEnd) &^ bulkEnd
+			b.n = atomic.OrUint32(&b.word, bulkEnd) &^ bulkEnd
 		}
 		if b.at < b.n {
 			b.at++
@@ -188,7 +178,7 @@ func (p *pool[M]) flush(ctx *Context[M], c *cell[M]) {
 // forgo takes note of messages that are done.
 func (p *pool[M]) forgo(l *local[M], c *cell[M]) {
 	// more may have come to a bulk than was known when it was taken
-	race.StoreUint32(&c.behind, c.behind-min(c.behind, l.done))
+	c.setBehind(c.behind() - min(c.behind(), l.done))
 	l.done = 0
 }
 
@@ -198,19 +188,15 @@ func (l *local[M]) setPace(took time.Duration) {
 	l.pace = int(max(min(fits, 2*time.Duration(l.pace), paceMost), 1))
 }
 
-// sleep is T4 of a turn without messages.
+// sleep is T4 and T5. True: the actor is active again, and the next turn is the caller's to queue.
 func (p *pool[M]) sleep(c *cell[M]) (again bool) {
-	if c.box.CompareAndSwap(&p.active, nil) {
-		return p.isPosted(c)
+	atomic.SwapUint32(&c.state, 0)
+	if c.box.Load() == nil {
+		if x := c.side.Load(); x == nil || !x.posted.Load() {
+			return false
+		}
 	}
-	return true
-}
-
-// isPosted is T5, after the actor was made dormant. True: it is active again, and the next turn is
-// the caller's to queue.
-func (p *pool[M]) isPosted(c *cell[M]) bool {
-	x := c.side.Load()
-	return x != nil && x.posted.Load() && p.activate(&c.slot)
+	return c.claim(0)
 }
 
 // handle handles a message that has more than its m.

@@ -1,19 +1,19 @@
 /*
- * chunks.pml - the mailbox of an actor in Go: actor/mailbox.go S1, S2, T1, T4, K1 to K3.
+ * chunks.pml - the mailbox of an actor in Go: actor/mailbox.go S1 to S4, T1, T4, T5, K1 to K3.
  *
  * SENDERS goroutines send SENDS messages each to one actor, with NODES nodes, which are used again.
  * Each node that a sender takes may get a bulk, which holds BULK messages more. The one
- * executor runs one turn after the other; that a second one would be started is an error.
+ * executor runs one turn after the other; that a second one would be started is an error. OWN is how
+ * many messages the actor sends to itself.
  *
- * Taken over: the order of the steps, and each atomic step by itself; the way of a message that is
- * alone, which stays in the box while it is handled.
+ * Taken over: the order of the steps, and each atomic step by itself. SIGNALS is how many signals are
+ * posted, besides.
  *
- * Left out: pending (T3), by which a turn only leaves a part of its list to the next one; signals
- * (T5); bounds. A bulk that is done is never used again: in the code its owner alone uses it again,
+ * Left out: what a turn leaves to the next one (T3), which is only a part of its list; bounds. A bulk that is done is never used again: in the code its owner alone uses it again,
  * which is not within K2 then.
  *
- * Claimed: each message is handled once, in the order of its sender, and none is left; never are two
- * turns under way.
+ * Claimed: each message is handled once, in the order of its sender, and none is left, nor a signal;
+ * never are two turns under way.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -29,21 +29,44 @@
 #endif
 #define BULKS (SENDERS * SENDS)
 
-#define DORMANT 0
-#define ACTIVE  1
-#define NODE    2 /* NODE + the node's number */
+#ifndef SIGNALS
+#define SIGNALS 0
+#endif
+#ifndef OWN
+#define OWN 0
+#endif
+
+#define NODE    1 /* in the box: NODE + the node's number; 0: the box is empty */
 #define NONE    255
 #define CLOSED  128
 
 #define MESSAGE(s, n) ((s) * 16 + (n))
 
-byte box = DORMANT;
+byte box, pending = NONE;
+bool is_active;
 byte queued, turns, handled;
+byte posted, obeyed; /* signals */
 byte next_of[NODES], message_of[NODES], bulk_of[NODES];
 bool is_used[NODES];
 byte word[BULKS], owner[BULKS], kept[BULKS * BULK];
 byte bulks; /* that were made */
-byte expects[SENDERS];
+byte own; /* messages that the actor has sent to itself */
+byte expects[SENDERS + 1]; /* the last is the actor itself */
+
+/* claim - make a dormant actor active. Sets claimed, else leaves it. */
+inline claim(claimed) {
+	atomic {
+		if
+		:: !is_active -> is_active = true; claimed = true
+		:: else
+		fi
+	}
+}
+
+/* start - have the turn started of the actor that the caller has claimed. */
+inline start() {
+	atomic { assert(queued == 0 && turns == 0); queued++ }
+}
 
 /* handle - a message comes to the behaviour. */
 inline handle(m) {
@@ -54,18 +77,71 @@ inline handle(m) {
 	}
 }
 
+/* take_node - a free node, for message m. There is one. */
+inline take_node(mine, m) {
+	mine = (!is_used[0] -> 0 : (!is_used[1] -> 1 : NODES - 1)); /* the first that is free */
+	is_used[mine] = true;
+	message_of[mine] = m;
+	bulk_of[mine] = NONE
+}
+
+/* send_own - the turn that handles the message of node n sends to its actor, if a node is free. */
+inline send_own(n, mine, old) {
+	atomic {
+		if
+		:: !is_used[0] || !is_used[1] || !is_used[NODES - 1] ->
+			take_node(mine, MESSAGE(SENDERS, own))
+		:: else -> mine = NONE
+		fi
+	}
+	if
+	:: mine == NONE
+	:: else ->
+		own++;
+		if
+#ifdef MUTANT_OWN_BLIND
+		:: next_of[n] == NONE && bulk_of[n] == NONE ->
+#else
+		:: box == 0 && next_of[n] == NONE && bulk_of[n] == NONE ->
+#endif
+			next_of[mine] = NONE; /* S4 */
+			next_of[n] = mine
+		:: else ->
+			do
+			:: old = box;
+				next_of[mine] = (old >= NODE -> old - NODE : NONE);
+				atomic { /* S2 */
+					if
+					:: box == old -> box = NODE + mine; break
+					:: else
+					fi
+				}
+			od
+		fi
+	fi
+}
+
 proctype Sender(byte s)
 {
 	byte n, old, i, b, mine;
+	bool claimed;
 
 	do
 	:: n == SENDS -> break
 	:: else ->
-		/* K2 */
 		old = box;
+		if /* S1 */
+#ifdef MUTANT_CLAIM_BLIND
+		:: true -> claim(claimed)
+#else
+		:: old == 0 -> claim(claimed)
+#endif
+		:: else
+		fi;
+		/* K2 */
 		b = NONE;
 		if
-		:: old >= NODE -> b = bulk_of[old - NODE]
+		:: old >= NODE && !claimed -> b = bulk_of[old - NODE]
 		:: else
 		fi;
 		if
@@ -97,80 +173,75 @@ proctype Sender(byte s)
 		/* a node */
 		atomic {
 			!is_used[0] || !is_used[1] || !is_used[NODES - 1];
-			/* the first that is free */
-			mine = (!is_used[0] -> 0 : (!is_used[1] -> 1 : NODES - 1));
-			is_used[mine] = true;
-			message_of[mine] = MESSAGE(s, n);
-			bulk_of[mine] = NONE;
+			take_node(mine, MESSAGE(s, n));
 			if /* K1 */
 			:: bulk_of[mine] = bulks; owner[bulks] = s; word[bulks] = 0; bulks++
 			:: skip
 			fi
 		}
-again:		old = box; /* S1 */
 		if
-		:: old >= NODE -> next_of[mine] = old - NODE
-		:: else -> next_of[mine] = NONE
+		:: claimed ->
+			next_of[mine] = NONE;
+			pending = mine;
+			n++;
+			start();
+			goto sent
+		:: else
 		fi;
-		atomic {
+again:		old = box;
+		next_of[mine] = (old >= NODE -> old - NODE : NONE);
+		atomic { /* S2 */
 			if
 			:: box == old -> box = NODE + mine
 			:: else -> goto again
 			fi
 		}
 		n++;
-		if /* S2 */
-		:: old == DORMANT -> atomic { assert(queued == 0 && turns == 0); queued++ }
+#ifndef MUTANT_NO_S3
+		claim(claimed); /* S3 */
+#endif
+		if
+		:: claimed -> start()
 		:: else
 		fi;
-sent:		atomic { old = 0; i = 0; b = 0; mine = 0 }
+sent:		atomic { old = 0; i = 0; b = 0; mine = 0; claimed = false }
+	od
+}
+
+proctype Poster()
+{
+	bool claimed;
+	byte n;
+
+	do
+	:: n == SIGNALS -> break
+	:: else ->
+		posted++;
+		n++;
+		claim(claimed);
+		if
+		:: claimed -> start()
+		:: else
+		fi;
+		claimed = false
 	od
 }
 
 proctype Executor()
 {
-	byte top, list, b, i, count, after;
+	byte list, b, i, count, after, mine;
+	bool claimed;
 
 end:	do
 	:: atomic { queued > 0 -> queued--; turns++ }
-		top = box;
+		obeyed = posted; /* the signals of now */
 		if
-		:: top >= NODE && next_of[top - NODE] == NONE && bulk_of[top - NODE] == NONE ->
-			/* alone: it stays in the box */
-			handle(message_of[top - NODE]);
-#ifdef MUTANT_ALONE_STORE
-			if
-			:: box == top -> box = DORMANT; is_used[top - NODE] = false; goto over
-			:: else
-			fi;
-#else
-			atomic {
-				if
-				:: box == top ->
-					box = DORMANT; is_used[top - NODE] = false; turns--; goto next
-				:: else
-				fi
-			}
-#endif
-			atomic { list = box - NODE; box = ACTIVE }
-			/* all but the one that was handled, oldest first */
-			atomic {
-				after = NONE;
-				do
-				:: list == top - NODE -> break
-				:: else -> i = next_of[list]; next_of[list] = after; after = list; list = i
-				od;
-				is_used[top - NODE] = false;
-				list = after
-			}
+		:: pending != NONE -> list = pending; pending = NONE
 		:: else ->
-take:			atomic {
+take:			atomic { /* T1: all, oldest first */
 				after = NONE;
-				if
-				:: box >= NODE -> list = box - NODE
-				:: else -> list = NONE
-				fi;
-				box = ACTIVE;
+				list = (box >= NODE -> box - NODE : NONE);
+				box = 0;
 				do
 				:: list == NONE -> break
 				:: else -> i = next_of[list]; next_of[list] = after; after = list; list = i
@@ -182,6 +253,10 @@ take:			atomic {
 		:: list == NONE -> break
 		:: else ->
 			handle(message_of[list]);
+			if
+			:: own < OWN -> send_own(list, mine, after)
+			:: else
+			fi;
 			b = bulk_of[list];
 			if
 			:: b != NONE ->
@@ -199,17 +274,33 @@ take:			atomic {
 			fi;
 			atomic { after = next_of[list]; is_used[list] = false; bulk_of[list] = NONE; list = after }
 		od;
-		atomic { /* T4 */
-			if
-			:: box == ACTIVE -> box = DORMANT; turns--; goto next
-			:: else
-			fi
-		}
-		goto take;
-#ifdef MUTANT_ALONE_STORE
-over:		turns--;
+		if
+		:: box != 0 -> goto take
+		:: else
+		fi;
+#ifdef MUTANT_LOOK_FIRST
+		if
+		:: box == 0 && posted == obeyed -> atomic { is_active = false; turns--; goto next }
+		:: else
+		fi;
+		atomic { is_active = false; turns-- };
+#else
+		atomic { is_active = false; turns-- } /* T4 */
+		if /* T5 */
+#ifdef MUTANT_SIGNAL_BLIND
+		:: box == 0 -> goto next
+#else
+		:: box == 0 && posted == obeyed -> goto next
 #endif
-next:		atomic { top = 0; list = 0; b = 0; i = 0; count = 0; after = 0 }
+		:: else
+		fi;
+#endif
+		claim(claimed);
+		if
+		:: claimed -> start()
+		:: else
+		fi;
+next:		atomic { list = 0; b = 0; i = 0; count = 0; after = 0; mine = 0; claimed = false }
 	od
 }
 
@@ -218,6 +309,7 @@ init {
 
 	atomic {
 		run Executor();
+		run Poster();
 		do
 		:: s == SENDERS -> break
 		:: else -> run Sender(s); s++
@@ -225,7 +317,8 @@ init {
 	}
 	/* all but the executor have ended */
 	_nr_pr == 2;
-	handled == SENDERS * SENDS; /* else nothing goes on any more: an invalid end */
+	/* else nothing goes on any more: an invalid end */
+	handled == SENDERS * SENDS + own && obeyed == posted;
 	turns == 0 && queued == 0;
-	assert(box == DORMANT)
+	assert(!is_active && box == 0 && pending == NONE)
 }
