@@ -17,11 +17,33 @@ func (l *streamLink) makeBucket(ctx context.Context, b bucket) (jetstream.KeyVal
 			kv, err = l.js.KeyValue(ctx, name)
 		}
 	}
+	if err == nil {
+		kv, err = l.readAtLeader(ctx, kv)
+	}
 	return kv, clear(err)
 }
 
-// kvStore is a store that is a key-value bucket of JetStream. Its gets may be stale where there are
-// replicas: then a put fails, and is tried again.
+// readAtLeader has gets answered by the server that leads, where there are replicas. The client
+// makes each bucket one that any replica answers for, also one that has not the last puts yet.
+func (l *streamLink) readAtLeader(ctx context.Context,
+	kv jetstream.KeyValue) (jetstream.KeyValue, error) {
+	s, err := l.js.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return nil, err
+	}
+	c := s.CachedInfo().Config
+	if c.Replicas == 1 || !c.AllowDirect {
+		return kv, nil
+	}
+	c.AllowDirect = false
+	if _, err := l.js.UpdateStream(ctx, c); err != nil {
+		return nil, err
+	}
+	return l.js.KeyValue(ctx, kv.Bucket()) // kv would ask all of them still
+}
+
+// kvStore is a store that is a key-value bucket of JetStream. Where there are replicas, errRevision
+// does not prove that another has written: a put is also refused while one before is on its way.
 type kvStore struct{ kv jetstream.KeyValue }
 
 func (s *kvStore) get(ctx context.Context, key string) (entry, error) {

@@ -30,23 +30,27 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{}
-	var address string
-	c.server, address = newServer(t)
+	server, address := newServer(t)
 	o := chaosOptions
 	o.Log = logTo(t)
-	c.sender = join(t, Over(connect(t, "nats://"+address)), o)
-	var err error
-	c.ledger, err = ledger(c.sender)
-	require.NoError(t, err)
-	c.conn = connect(t, "nats://"+address)
-	keepHistory(t, c.conn)
-	c.audit = newAuditor(c.sender)
+	c := newSender(t, "nats://"+address, o)
+	c.server = server
 	for i := range 3 {
 		c.proxies = append(c.proxies, newProxy(t, address))
 		c.nodes = append(c.nodes, newProcess(t, "node", "CORO_NATS_TEST_URL="+c.proxies[i].url(),
 			fmt.Sprintf("CORO_NATS_TEST_NAME=n%d", i)))
 	}
+	return c
+}
+
+// newSender is a cluster that has only the node that sends, as yet.
+func newSender(t *testing.T, url string, o Options) *cluster {
+	c := &cluster{sender: join(t, Over(connect(t, url)), o), conn: connect(t, url)}
+	var err error
+	c.ledger, err = ledger(c.sender)
+	require.NoError(t, err)
+	keepHistory(t, c.conn)
+	c.audit = newAuditor(c.sender)
 	return c
 }
 

@@ -27,7 +27,8 @@
 //
 // The servers have, for each cluster: a work-queue stream, in which each partition has a subject; a
 // bucket of members, with an entry for each node and each partition; a bucket of states, with an
-// entry for each key.
+// entry for each key. Where there are replicas, the buckets are read at the server that leads:
+// another may not have the last writes yet.
 //
 //	sender
 //	S1  partition = hash(kind, key) mod Partitions

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -55,6 +56,17 @@ var moves = Messages(OneOf[move](deposit{}, balance{}, fails{}, panics{}, goexit
 func serverOptions(dir string, port int) *server.Options {
 	return &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true,
 		NoSigs: true}
+}
+
+// freePorts are n different ports that nobody listens at, for servers that are started again.
+func freePorts(t testing.TB, n int) (ports []int) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
 }
 
 // serve starts a server in this process.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -160,13 +159,10 @@ func newProcess(t testing.TB, as string, env ...string) *process {
 
 // newServer starts a server process, and waits until it answers.
 func newServer(t testing.TB) (p *process, address string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address = l.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	p = newProcess(t, "server", "CORO_NATS_TEST_PORT="+port, "CORO_NATS_TEST_DIR="+t.TempDir())
+	port := freePorts(t, 1)[0]
+	address = fmt.Sprintf("127.0.0.1:%d", port)
+	p = newProcess(t, "server", fmt.Sprintf("CORO_NATS_TEST_PORT=%d", port),
+		"CORO_NATS_TEST_DIR="+t.TempDir())
 	require.Eventually(t, func() bool {
 		c, err := natsgo.Connect("nats://" + address)
 		if err != nil {
