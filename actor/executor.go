@@ -136,7 +136,7 @@ func failureOf(v any) error {
 	return panicked.New(v)
 }
 
-// start has an actor's turn started that the executor has made active: S2.
+// start has an actor's turn started that the executor has made active: S1, S3.
 func (e *executor) start(s *slot) {
 	if s.kind.settings.waiting {
 		e.sys.startWaiting(s)

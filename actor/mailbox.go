@@ -84,12 +84,12 @@ func (l *local[M]) ownBulk(newest *node[M]) *bulk[M] {
 }
 
 // add is K2. It returns how many messages the mailbox of the bulk's node has; 0: nothing was added.
-func (b *bulk[M]) add(newest *node[M], m *M) int {
+func (b *bulk[M]) add(newest *node[M], m M) int {
 	i := atomic.LoadUint32(&b.word)
 	if i >= bulkRoom {
 		return 0
 	}
-	b.m[i] = *m
+	b.m[i] = m
 	if b.alone {
 		race.StoreUint32(&b.word, i+1)
 	} else if !atomic.CompareAndSwapUint32(&b.word, i, i+1) {
@@ -155,19 +155,18 @@ func (s *slot) behind() uint32 { return max(atomic.LoadUint32(&s.state), 1) - 1 
 // setBehind is for turns: state is theirs, and stays active.
 func (s *slot) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
 
-// addToOwn is S4. False: nothing was added.
-func (l *local[M]) addToOwn(c *cell[M], m *M) bool {
+// addToOwn is S4, but for the message. nil: nothing was added.
+func (l *local[M]) addToOwn(c *cell[M]) *node[M] {
 	last, n := c.pending, l.free
 	if l.at != inList || last == nil || last.next != nil || last.bulk.Load() != nil || n == nil {
-		return false
+		return nil
 	}
 	l.free = n.next
 	l.n--
-	n.m = *m
 	n.next = nil
 	last.next = n
 	c.setBehind(c.behind() + 1)
-	return true
+	return n
 }
 
 // put is S1 to S3, but for the start of the turn.

@@ -61,8 +61,11 @@ func (r Ref[M]) Tell(m M) error {
 	}
 	p := c.pool()
 	h := callers.At(asm.Goroutine()) // thisCaller, inlined
-	if h == nil || h.exec == nil || h.sys != p.sys || c.kind.settings.room > 0 {
+	if c.kind.settings.room > 0 {
 		return tellWithRoom(c, m, h)
+	}
+	if h == nil || h.exec == nil || h.sys != p.sys {
+		return p.deliver(c, m, nil, 0, h)
 	}
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
@@ -80,14 +83,17 @@ func (r Ref[M]) Tell(m M) error {
 		return nil
 	}
 	if b := l.ownBulk(newest); b != nil {
-		if depth := b.add(newest, &m); depth > 0 {
+		if depth := b.add(newest, m); depth > 0 {
 			if depth > softRoom {
 				h.flood()
 			}
 			return nil
 		}
-	} else if newest == nil && h.slot == &c.slot && l.addToOwn(c, &m) {
-		return nil
+	} else if newest == nil && h.slot == &c.slot {
+		if n := l.addToOwn(c); n != nil {
+			n.m = m
+			return nil
+		}
 	}
 	n := p.get(l)
 	n.m = m
@@ -158,11 +164,8 @@ func (c *cell[M]) takePlace() error {
 	return errorOf(&c.slot, ErrFull)
 }
 
-// tellWithRoom is Tell to a mailbox with a bound, and from outside.
+// tellWithRoom is Tell to a mailbox with a bound.
 func tellWithRoom[M any](c *cell[M], m M, h *caller) error {
-	if c.kind.settings.room == 0 {
-		return c.pool().deliver(c, m, nil, 0, h)
-	}
 	if err := c.takePlace(); err != nil {
 		return err
 	}
@@ -191,7 +194,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	depth := 0
 	newest := c.box.Load()
 	if b := l.ownBulk(newest); b != nil && x == nil {
-		depth = b.add(newest, &m)
+		depth = b.add(newest, m)
 	}
 	if depth == 0 {
 		n := p.get(l)

@@ -146,7 +146,7 @@ func (y *System) startFrom(s *slot) {
 	y.start(s)
 }
 
-// start has a turn started that a caller outside has made active: S2.
+// start has a turn started that a caller outside has made active: S1, S3.
 func (y *System) start(s *slot) {
 	if s.kind.settings.waiting {
 		y.startWaiting(s)
