@@ -157,12 +157,12 @@ func (s *slot) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
 
 // addToOwn is S4, but for the message. nil: nothing was added.
 func (l *local[M]) addToOwn(c *cell[M]) *node[M] {
-	last, n := c.pending, l.free
-	if l.at != inList || last == nil || last.next != nil || last.bulk.Load() != nil || n == nil {
+	last := c.pending
+	if l.at != inList || last == nil || last.next != nil || last.bulk.Load() != nil ||
+		l.free == nil {
 		return nil
 	}
-	l.free = n.next
-	l.n--
+	n := l.pop()
 	n.next = nil
 	last.next = n
 	c.setBehind(c.behind() + 1)

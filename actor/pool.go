@@ -71,30 +71,35 @@ func (l *local[M]) init(h *caller) {
 
 // get returns a node.
 func (p *pool[M]) get(l *local[M]) *node[M] {
-	n := l.free
-	if n == nil {
-		return p.more(l)
+	if l.free == nil {
+		p.more(l)
 	}
+	return l.pop()
+}
+
+// pop is get where there is a free node.
+func (l *local[M]) pop() *node[M] {
+	n := l.free
 	l.free = n.next
 	l.n--
 	return n
 }
 
-func (p *pool[M]) more(l *local[M]) *node[M] {
+// more has l have a free node.
+func (p *pool[M]) more(l *local[M]) {
 	if p.count.Load() > 0 {
 		p.mu.Lock()
 		if i := len(p.spares) - 1; i >= 0 {
-			n := p.spares[i]
+			l.free, l.n = p.spares[i], magazine
 			p.spares[i] = nil
 			p.spares = p.spares[:i]
 			p.count.Store(int32(i))
-			p.mu.Unlock()
-			l.free, l.n = n.next, magazine-1
-			return n
 		}
 		p.mu.Unlock()
 	}
-	return new(node[M])
+	if l.free == nil {
+		l.free, l.n = new(node[M]), 1
+	}
 }
 
 // getBulk returns an empty bulk, for a node that nobody else sees yet.
@@ -122,22 +127,37 @@ func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
 
 // give takes a node back, whose message is done.
 func (p *pool[M]) give(l *local[M], n *node[M]) {
-	if p.pointers || l.n >= 2*magazine {
-		p.tidy(l, n)
-	}
+	p.tidy(l, n)
 	l.keep(n)
 }
 
+// keep is give after tidy.
 func (l *local[M]) keep(n *node[M]) {
 	n.next = l.free
 	l.free = n
 	l.n++
 }
 
-// tidy is what give does now and then, and for messages with pointers.
+// pass is keep of a node of a list, and returns the next one.
+func (l *local[M]) pass(n *node[M]) *node[M] {
+	next := n.next
+	n.x = nil
+	l.keep(n)
+	return next
+}
+
+// tidy is what comes before keep.
+func (p *pool[M]) tidy(l *local[M], n *node[M]) {
+	if p.pointers || l.n >= 2*magazine {
+		p.clear(l, n)
+	}
+}
+
+// clear is what tidy does now and then, and for messages with pointers. Inlined it would keep tidy
+// from being that.
 //
 //go:noinline
-func (p *pool[M]) tidy(l *local[M], n *node[M]) {
+func (p *pool[M]) clear(l *local[M], n *node[M]) {
 	if p.pointers {
 		var none M
 		n.m = none

@@ -70,13 +70,10 @@ func (r Ref[M]) Tell(m M) error {
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
 	if newest == nil && c.claim(1) { // get and S1 of put, without calls
-		n := l.free
-		if n == nil {
-			n = p.more(l)
-		} else {
-			l.free = n.next
-			l.n--
+		if l.free == nil {
+			p.more(l)
 		}
+		n := l.pop()
 		n.next, n.m = nil, m
 		c.pending = n
 		h.exec.start(&c.slot)
@@ -95,7 +92,10 @@ func (r Ref[M]) Tell(m M) error {
 			return nil
 		}
 	}
-	n := p.get(l)
+	if l.free == nil {
+		p.more(l)
+	}
+	n := l.pop()
 	n.m = m
 	switch depth := c.put(p, l, n); {
 	case depth == wasDormant:

@@ -56,9 +56,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 		} else {
 			e.handled++
 			c.pending = nil
-			if p.pointers || l.n >= 2*magazine {
-				p.tidy(l, n)
-			}
+			p.tidy(l, n)
 			l.keep(n)
 			again = p.sleep(c)
 		}
@@ -163,10 +161,8 @@ func (p *pool[M]) step(l *local[M], c *cell[M], n *node[M]) *node[M] {
 		}
 		p.dropBulk(l, n, b)
 	}
-	next := n.next
-	n.x = nil
-	p.give(l, n)
-	return next
+	p.tidy(l, n)
+	return l.pass(n)
 }
 
 // flush takes note of the messages that were handled.
