@@ -52,7 +52,7 @@ type node[M any] struct {
 	next  *node[M]
 	x     *nodeExtra[M] // nil: m is all that there is
 	bulk  atomic.Pointer[bulk[M]]
-	depth uint32 // messages in the mailbox, with this one, when it came
+	depth uint32 // messages in the mailbox, with this one, when it came into the box
 	asked uint32 // the generation of x.ask
 	m     M
 }
@@ -158,7 +158,7 @@ func (s *slot) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
 // addToOwn is S4, but for the message. nil: nothing was added.
 func (l *local[M]) addToOwn(c *cell[M]) *node[M] {
 	last := c.pending
-	if l.at != inList || last == nil || last.next != nil || last.bulk.Load() != nil ||
+	if !l.atMessage || last == nil || last.next != nil || last.bulk.Load() != nil ||
 		l.free == nil {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 			depth += old.count()
 			if depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
 				b := p.getBulk(l)
-				b.alone = l.alone && !c.kind.settings.waiting
+				b.alone = len(p.locals) == 1 && l == &p.locals[0] && !c.kind.settings.waiting
 				n.bulk.Store(b)
 			}
 		}

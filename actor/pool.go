@@ -33,16 +33,15 @@ type pool[M any] struct {
 
 // A local is what one goroutine at a time has of a pool.
 type local[M any] struct {
-	free  *node[M]
-	id    uint64     // see bulk
-	bulks []*bulk[M] // free ones
-	n     int
-	pace  int    // messages of a turn from one look at the clock to the next
-	at    int    // what the turn does, in case that the behaviour fails
-	alone bool   // it is of the system's only executor
-	done  uint32 // messages that the turn has handled, since the last flush
-	ctx   Context[M]
-	_     [64]byte
+	free      *node[M]
+	id        uint64     // see bulk
+	bulks     []*bulk[M] // free ones
+	n         int
+	pace      int    // messages of a turn from one look at the clock to the next
+	atMessage bool   // the turn is at the first pending message, not in a hook
+	done      uint32 // messages that the turn has handled, since the last flush
+	ctx       Context[M]
+	_         [64]byte
 }
 
 var nextLocal atomic.Uint64 // local.id
@@ -56,7 +55,6 @@ func poolOf[M any](y *System) *pool[M] {
 		locals: make([]local[M], len(y.executors)), kinds: make(map[kindKey]*kindOf[M])}
 	for i := range p.locals {
 		p.locals[i].init(&y.executors[i].caller)
-		p.locals[i].alone = len(y.executors) == 1
 	}
 	p.outside.New = func() any { return &local[M]{id: nextLocal.Add(1)} }
 	got, _ := y.pools.LoadOrStore(t, p)

@@ -92,10 +92,7 @@ func (r Ref[M]) Tell(m M) error {
 			return nil
 		}
 	}
-	if l.free == nil {
-		p.more(l)
-	}
-	n := l.pop()
+	n := p.get(l)
 	n.m = m
 	switch depth := c.put(p, l, n); {
 	case depth == wasDormant:

@@ -42,7 +42,7 @@ func (s *slot) post(g signal) {
 // the turn is over.
 func (p *pool[M]) control(ctx *Context[M], c *cell[M]) bool {
 	x := c.sideOf()
-	ctx.l.at = inHook
+	ctx.l.atMessage = false
 	for {
 		x.mu.Lock()
 		list := x.signals

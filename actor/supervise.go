@@ -51,8 +51,8 @@ type settings struct {
 func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	l := ctx.l
 	x := c.sideOf()
-	at := l.at
-	l.at = inHook // from now on there is no message
+	atMessage := l.atMessage
+	l.atMessage = false // from now on there is no message
 	starting := c.flags&isStarting != 0
 	c.flags &^= isStarting
 	p.flush(ctx, c)
@@ -68,7 +68,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 		c.flags &^= isRetiring
 		return p.control(ctx, c)
 	}
-	if at == inList {
+	if atMessage {
 		p.settle(l, c, x, f)
 	}
 	set := &c.kind.settings

@@ -12,12 +12,6 @@ const (
 	paceMost  = 64
 )
 
-// What a turn does, in case that the behaviour fails: local.at.
-const (
-	inHook = iota // no message
-	inList        // the first of the pending ones
-)
-
 // Flags of a slot, which only its turns use.
 const (
 	isStopping   = 1 << iota // Stop was called by the behaviour
@@ -48,7 +42,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 		again = p.messages(&l.ctx, c)
 	} else { // messages where one is pending, as most often
 		e.stop, e.floods = e.each, false
-		l.at = inList
+		l.atMessage = true
 		if err := c.recv.Receive(&l.ctx, n.m); err != nil {
 			again = p.fail(&l.ctx, c, err)
 		} else if n.next != nil || c.flags&isStopping != 0 || c.box.Load() != nil {
@@ -96,7 +90,7 @@ func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 // list is messages for the pending ones, from n on; none, if the turn's time is over.
 func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (again bool) {
 	l, h := ctx.l, ctx.h
-	l.at = inList
+	l.atMessage = true
 	left, began := l.pace, time.Duration(0)
 	if left == 1 {
 		began = turnclock.Now()

@@ -368,16 +368,25 @@ static void *wakes_before(void *arg)
 	return NULL;
 }
 
-static void parks_after(void *arg, void *result)
+/* wake_from_a_thread - a thread wakes the caller, which is known as fn meanwhile, unless that is
+ * NULL. */
+static void wake_from_a_thread(coro_fn fn)
 {
 	coro_handle me = coro_self();
 	pthread_t t;
 
+	thread_start(&t, wakes_before, &me);
+	if (fn)
+		coroi_be_known_as(fn);
+	pthread_join(t, NULL);
+}
+
+static void parks_after(void *arg, void *result)
+{
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 100; i++) {
-		thread_start(&t, wakes_before, &me);
-		pthread_join(t, NULL);
+		wake_from_a_thread(NULL);
 		CHECK_EQ(coro_park_until(i % 2 ? 0 : coro_now()), CORO_OK);
 		CHECK_EQ(coro_park_until(0), CORO_ETIMEDOUT);
 	}
@@ -398,15 +407,10 @@ TEST(wake_that_has_returned_comes_before_a_deadline)
 /* A waker takes the function of its target for a hint, while that may get another one. */
 static void known_anew(void *arg, void *result)
 {
-	coro_handle me = coro_self();
-	pthread_t t;
-
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 100; i++) {
-		thread_start(&t, wakes_before, &me);
-		coroi_be_known_as(i % 2 ? known_anew : never);
-		pthread_join(t, NULL);
+		wake_from_a_thread(i % 2 ? known_anew : never);
 		CHECK_EQ(coro_park(), CORO_OK);
 	}
 }
