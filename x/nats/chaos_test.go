@@ -30,13 +30,14 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	server, address := newServer(t)
+	server := serverConfig{Dir: t.TempDir(), Port: freePorts(t, 1)[0]}
+	process := server.process(t)
 	o := chaosOptions
 	o.Log = logTo(t)
-	c := newSender(t, "nats://"+address, o)
-	c.server = server
+	c := newSender(t, server.url(), o)
+	c.server = process
 	for i := range 3 {
-		c.proxies = append(c.proxies, newProxy(t, address))
+		c.proxies = append(c.proxies, newProxy(t, server.address()))
 		c.nodes = append(c.nodes, newProcess(t, "node", "CORO_NATS_TEST_URL="+c.proxies[i].url(),
 			fmt.Sprintf("CORO_NATS_TEST_NAME=n%d", i)))
 	}

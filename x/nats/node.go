@@ -51,7 +51,7 @@ type Node struct {
 // Join makes a node of a cluster. ctx is for the call. A node that only sends needs no Start.
 //
 // Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable, also when
-// the servers do not answer before ctx ends.
+// the servers do not answer before ctx ends, or none of them leads yet: then try again.
 func Join(ctx context.Context, t Transport, o Options) (*Node, error) {
 	if err := o.complete(); err != nil {
 		return nil, err

@@ -2,12 +2,12 @@ package nats
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +34,27 @@ func die(err error) {
 	os.Exit(1)
 }
 
+// A serverConfig says what a server process is. One that has a Name is one of a cluster.
+type serverConfig struct {
+	Dir         string
+	Port        int
+	Name        string
+	ClusterPort int
+	Routes      string // to all of the cluster
+}
+
 func asServer() {
-	port, err := strconv.Atoi(os.Getenv("CORO_NATS_TEST_PORT"))
-	if err != nil {
+	var c serverConfig
+	if err := json.Unmarshal([]byte(os.Getenv("CORO_NATS_TEST_SERVER")), &c); err != nil {
 		die(err)
 	}
-	s, err := server.NewServer(serverOptions(os.Getenv("CORO_NATS_TEST_DIR"), port))
+	o := serverOptions(c.Dir, c.Port)
+	if c.Name != "" {
+		o.ServerName = c.Name
+		o.Cluster = server.ClusterOpts{Name: "cluster", Host: o.Host, Port: c.ClusterPort}
+		o.Routes = server.RoutesFromStr(c.Routes)
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		die(err)
 	}
@@ -157,19 +172,21 @@ func newProcess(t testing.TB, as string, env ...string) *process {
 	return p
 }
 
-// newServer starts a server process, and waits until it answers.
-func newServer(t testing.TB) (p *process, address string) {
-	port := freePorts(t, 1)[0]
-	address = fmt.Sprintf("127.0.0.1:%d", port)
-	p = newProcess(t, "server", fmt.Sprintf("CORO_NATS_TEST_PORT=%d", port),
-		"CORO_NATS_TEST_DIR="+t.TempDir())
+func (c serverConfig) address() string { return fmt.Sprintf("127.0.0.1:%d", c.Port) }
+func (c serverConfig) url() string     { return "nats://" + c.address() }
+
+// process starts the server, and waits until it answers.
+func (c serverConfig) process(t testing.TB) *process {
+	env, err := json.Marshal(c)
+	require.NoError(t, err)
+	p := newProcess(t, "server", "CORO_NATS_TEST_SERVER="+string(env))
 	require.Eventually(t, func() bool {
-		c, err := natsgo.Connect("nats://" + address)
+		conn, err := natsgo.Connect(c.url())
 		if err != nil {
 			return false
 		}
-		c.Close()
+		conn.Close()
 		return true
 	}, 20*time.Second, 20*time.Millisecond)
-	return p, address
+	return p
 }

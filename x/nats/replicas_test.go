@@ -1,84 +1,82 @@
 package nats
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
-// A trio is three servers of this process that are one cluster.
+// A trio is three server processes that are one cluster.
 type trio struct {
-	options [3]*server.Options
-	servers [3]*server.Server
+	servers map[string]*process
 	urls    string // of all three
 }
 
+var replicated = []string{"coro-messages", "KV_coro-members", "KV_coro-states"}
+
 func newTrio(t *testing.T) *trio {
-	c := &trio{}
+	c := &trio{servers: map[string]*process{}}
 	ports := freePorts(t, 6)
 	var urls, routes []string
-	for i := range c.options {
-		o := serverOptions(t.TempDir(), ports[i])
-		o.ServerName = fmt.Sprintf("s%d", i)
-		o.Cluster = server.ClusterOpts{Name: "trio", Host: o.Host, Port: ports[3+i]}
-		urls = append(urls, fmt.Sprintf("nats://%s:%d", o.Host, o.Port))
-		routes = append(routes, fmt.Sprintf("nats://%s:%d", o.Host, o.Cluster.Port))
-		c.options[i] = o
+	for _, port := range ports[3:] {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
+	}
+	for i := range 3 {
+		config := serverConfig{Dir: t.TempDir(), Port: ports[i], Name: fmt.Sprintf("s%d", i),
+			ClusterPort: ports[3+i], Routes: strings.Join(routes, ",")}
+		urls = append(urls, config.url())
+		c.servers[config.Name] = config.process(t)
 	}
 	c.urls = strings.Join(urls, ",")
-	for i, o := range c.options {
-		o.Routes = server.RoutesFromStr(strings.Join(routes, ","))
-		c.start(t, i)
-	}
-	c.settle(t)
 	return c
 }
 
-func (c *trio) start(t *testing.T, i int) { c.servers[i] = serve(t, c.options[i].Clone()) }
-
-// settle waits until all three know each other, and have what the others have.
-func (c *trio) settle(t *testing.T) {
-	require.Eventually(t, func() bool {
-		peers := 0
-		for _, s := range c.servers {
-			if s.Healthz(&server.HealthzOptions{}).Status != "ok" {
-				return false
-			}
-			peers = max(peers, len(s.JetStreamClusterPeers())) // the leader has them
-		}
-		return peers == len(c.servers)
-	}, time.Minute, 10*time.Millisecond)
+// infoOf is what the server that leads a stream says of the stream's replicas, nil if none leads.
+func infoOf(t *testing.T, conn *natsgo.Conn, stream string) *jetstream.ClusterInfo {
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	if err != nil || s.CachedInfo().Cluster.Leader == "" {
+		return nil
+	}
+	return s.CachedInfo().Cluster
 }
 
 // leader waits until a server leads the stream.
-func (c *trio) leader(t *testing.T, stream string) (leader int) {
+func (c *trio) leader(t *testing.T, conn *natsgo.Conn, stream string) (name string) {
 	require.Eventually(t, func() bool {
-		for i, s := range c.servers {
-			if s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
-				leader = i
-				return true
-			}
+		if info := infoOf(t, conn, stream); info != nil {
+			name = info.Leader
 		}
-		return false
+		return name != ""
 	}, time.Minute, 10*time.Millisecond)
-	return leader
+	return name
 }
 
-// restart shuts the server down that leads the stream, and starts it again with what it has stored,
-// as soon as another leads.
-func (c *trio) restart(t *testing.T, stream string) {
-	i := c.leader(t, stream)
-	c.servers[i].Shutdown()
-	c.servers[i].WaitForShutdown()
-	c.leader(t, stream)
-	c.start(t, i)
-	c.settle(t)
+// settle waits until all three servers have what the others have.
+func (c *trio) settle(t *testing.T, conn *natsgo.Conn) {
+	require.Eventually(t, func() bool {
+		for _, stream := range replicated {
+			info := infoOf(t, conn, stream)
+			if info == nil || len(info.Replicas) != len(c.servers)-1 {
+				return false
+			}
+			for _, r := range info.Replicas {
+				if r.Offline || !r.Current {
+					return false
+				}
+			}
+		}
+		return true
+	}, time.Minute, 50*time.Millisecond)
 }
 
 // requireReadAtLeader checks that only the leader answers for a bucket: another replica may not
@@ -95,14 +93,35 @@ func requireReadAtLeader(t *testing.T, conn *natsgo.Conn) {
 	}
 }
 
-// TestReplicas sends messages while a server is shut down and started again, three times: the one
-// that leads the stream of messages, then that of each bucket.
+// joinWhenReady joins as soon as the servers have found a leader. Until then the errors are of one
+// kind.
+func joinWhenReady(t *testing.T, conn *natsgo.Conn, o Options) (n *Node) {
+	require.Eventually(t, func() bool {
+		var err error
+		n, err = Join(within(t, 10*time.Second), Over(conn), o)
+		if err != nil {
+			require.ErrorIs(t, err, ErrUnavailable)
+		}
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+	return n
+}
+
+// TestReplicas sends messages while servers are killed and started again: three times the one that
+// leads a stream, that of messages, then that of each bucket. In the end it kills two of the three,
+// so that none can lead: senders are told, and go on when the servers are back. If it is to be
+// short it kills one alone.
 func TestReplicas(t *testing.T) {
 	const keys, round = 100, 5
+	led := replicated
+	if testing.Short() { // half a minute, else one
+		led = led[2:]
+	}
 	servers := newTrio(t)
 	o := chaosOptions
 	o.Replicas = len(servers.servers)
 	o.Log = logTo(t)
+	require.NoError(t, joinWhenReady(t, connect(t, servers.urls), o).Leave(within(t, time.Minute)))
 	c := newSender(t, servers.urls, o)
 	requireReadAtLeader(t, c.conn)
 	var nodes []*Node
@@ -118,8 +137,12 @@ func TestReplicas(t *testing.T) {
 	restarted := make(chan struct{})
 	go func() {
 		defer close(restarted)
-		for _, stream := range []string{"coro-messages", "KV_coro-members", "KV_coro-states"} {
-			servers.restart(t, stream)
+		for _, stream := range led {
+			s := servers.servers[servers.leader(t, c.conn, stream)]
+			s.kill()
+			servers.leader(t, c.conn, stream)
+			s.start(t)
+			servers.settle(t, c.conn)
 		}
 	}()
 	for goesOn := true; goesOn; each += round {
@@ -131,11 +154,34 @@ func TestReplicas(t *testing.T) {
 		c.send(t, keys, each, round, 400)
 	}
 	c.settle(t, keys, each)
+
 	h := readHistory(t, c.conn)
 	h.requireSound(t, keys, each)
 	t.Logf("%d messages to %d keys; %d snapshots by %d owners", keys*each, keys, h.audit.writes,
 		len(h.audit.tokens))
+
+	if !testing.Short() {
+		killMost(t, servers, c, o, each)
+	}
 	for _, n := range append(nodes, c.sender) { // while the servers are there
 		require.NoError(t, n.Leave(within(t, time.Minute)))
 	}
+}
+
+// killMost kills two of the servers at once: these may have stored what the third has not. Each key
+// has had that many messages.
+func killMost(t *testing.T, servers *trio, c *cluster, o Options, each int) {
+	two := []string{"s0", "s1"}
+	for _, name := range two {
+		servers.servers[name].kill()
+	}
+	last := entryOf{Number: each + 1}
+	require.ErrorIs(t, c.ledger.Tell(within(t, 3*time.Second), "0", last, ID("last")), ErrUnavailable)
+	_, err := Join(within(t, 3*time.Second), Over(connect(t, servers.urls)), o)
+	require.ErrorIs(t, err, ErrUnavailable)
+	for _, name := range two {
+		servers.servers[name].start(t)
+	}
+	require.NoError(t, c.ledger.Tell(within(t, time.Minute), "0", last, ID("last")))
+	require.Eventually(t, func() bool { return c.audit.lag(1, each+1) == 0 }, time.Minute, 10*time.Millisecond)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,8 +45,17 @@ const (
 	callTime       = 5 * time.Second // one call of JetStream takes at most
 )
 
+// passing are error codes of a server that has no leader at the moment, or has lost one before the
+// leader was done with a message.
+var passing = []jetstream.ErrorCode{
+	10008, // JetStream system temporarily unavailable
+	10158, // duplicate message id is in process
+	10163, // expected last sequence per subject temporarily unavailable
+}
+
 // clear makes an error of the NATS client one that names the remedy.
 func clear(err error) error {
+	var api *jetstream.APIError
 	switch {
 	case err == nil:
 		return nil
@@ -58,10 +68,11 @@ func clear(err error) error {
 		errors.Is(err, natsgo.ErrTimeout), errors.Is(err, natsgo.ErrNoResponders),
 		errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, natsgo.ErrDisconnected),
 		errors.Is(err, natsgo.ErrConnectionReconnecting), errors.Is(err, natsgo.ErrReconnectBufExceeded),
-		errors.Is(err, context.DeadlineExceeded):
+		errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &api) && slices.Contains(passing, api.ErrorCode):
 		return fmt.Errorf("nats: %w (%w)", ErrUnavailable, err)
 	}
-	return fmt.Errorf("nats: %w", err)
+	return err // of the client: it begins with nats: too
 }
 
 func (t overNATS) open(ctx context.Context, o *Options) (link, error) {
