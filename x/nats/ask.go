@@ -92,11 +92,8 @@ func Ask[R any](ctx context.Context, q Question) (r R, err error) {
 		return r, errorf(ErrOption, "%s %q asks itself, and would wait for its own end: use Tell",
 			q.kind, q.key)
 	}
-	if _, has := ctx.Deadline(); !has {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 6*n.o.TTL)
-		defer cancel()
-	}
+	ctx, cancel := limited(ctx, 6*n.o.TTL)
+	defer cancel()
 	at, c := n.asks.prefix+nuid.Next(), make(chan *message, 1)
 	n.asks.mu.Lock()
 	n.asks.wait[at] = c

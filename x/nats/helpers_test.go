@@ -104,7 +104,7 @@ func join(t testing.TB, over Transport, o Options) *Node {
 	orDefault(&o.Partitions, 8)
 	orDefault(&o.TTL, time.Second)
 	orDefault(&o.Log, logTo(t))
-	n, err := Join(within(t, 10*time.Second), over, o)
+	n, err := Join(within(t, 30*time.Second), over, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
 
 	"github.com/nats-io/nuid"
 	"github.com/organzine/coro/actor"
@@ -90,9 +89,9 @@ func With(name, value string) SendOption { return func(m *message) { m.header[na
 
 // Tell sends a message to the actor of a key. It returns when the servers have stored it: from then
 // on it is handled, or becomes a dead letter. While they do not answer Tell tries again, with one
-// id, until ctx ends; without a deadline for three times the TTL. Then the error is an
-// ErrUnavailable, and the message may have been stored all the same. A sender that waits for each
-// Tell has its messages to one key handled in order.
+// id, until ctx ends, or the connection is closed; without a deadline for three times the TTL. Then
+// the error is an ErrUnavailable, and the message may have been stored all the same. A sender that
+// waits for each Tell has its messages to one key handled in order.
 //
 // Errors: ErrKey, ErrLeft, ErrUnavailable, ErrTooLarge, and those of ctx and the Codec.
 func (k *Kind[S, M]) Tell(ctx context.Context, key string, m M, opts ...SendOption) error {
@@ -118,27 +117,11 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 	if n.o.Inject != nil {
 		n.o.Inject(ctx, to.header)
 	}
-	if _, has := ctx.Deadline(); !has {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 3*n.o.TTL)
-		defer cancel()
-	}
+	ctx, cancel := limited(ctx, 3*n.o.TTL)
+	defer cancel()
 	p := partitionOf(k.name, key, n.o.Partitions)
-	var last error
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, n.o.TTL/4) {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, last)
-		}
-		err := n.link.publish(ctx, p, to)
-		if err == nil || errors.Is(err, ErrTooLarge) {
-			return err
-		}
-		last = err
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		case <-n.ctx.Done():
-			return errors.Join(errorf(ErrLeft, "%s", n.o.Name), last)
-		}
-	}
+	return persist(ctx, n.ctx, n.o.TTL/4, func() (again bool, err error) {
+		err = n.link.publish(ctx, p, to)
+		return !errors.Is(err, ErrTooLarge), err
+	})
 }

@@ -54,8 +54,29 @@ func TestJoinWhereThereIsNoServer(t *testing.T) {
 	_, err := Join(within(t, 500*time.Millisecond), Over(conn), Options{})
 	require.ErrorIs(t, err, ErrUnavailable)
 	conn.Close()
-	_, err = Join(within(t, 500*time.Millisecond), Over(conn), Options{})
+	_, err = Join(context.Background(), Over(conn), Options{}) // at once
 	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, err, natsgo.ErrConnectionClosed)
+}
+
+func TestJoinWhileTheServerIsAway(t *testing.T) {
+	o := serverOptions(t.TempDir(), -1)
+	s := serve(t, o)
+	conn := connect(t, s.ClientURL())
+	o.Port = s.Addr().(*net.TCPAddr).Port
+	s.Shutdown()
+	s.WaitForShutdown()
+	joined := make(chan error, 1)
+	go func() {
+		n, err := Join(within(t, 30*time.Second), Over(conn), Options{})
+		if err == nil {
+			err = n.Leave(within(t, 10*time.Second))
+		}
+		joined <- err
+	}()
+	require.Never(t, func() bool { return len(joined) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
+	serve(t, o)
+	require.NoError(t, <-joined)
 }
 
 func TestJoinWithoutJetStream(t *testing.T) {

@@ -48,18 +48,32 @@ type Node struct {
 	owners   []string      // of partitions
 }
 
-// Join makes a node of a cluster. ctx is for the call. A node that only sends needs no Start.
+// Join makes a node of a cluster. ctx is for the call. While the servers do not answer, or none of
+// them leads yet, Join tries again, until ctx ends; without a deadline for three times the TTL. A
+// node that only sends needs no Start.
 //
-// Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable, also when
-// the servers do not answer before ctx ends, or none of them leads yet: then try again.
-func Join(ctx context.Context, t Transport, o Options) (*Node, error) {
+// Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable; and those of
+// ctx.
+func Join(ctx context.Context, t Transport, o Options) (n *Node, err error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	if t == nil {
 		return nil, errorf(ErrOption, "Transport nil: use Over(conn) or Loopback()")
 	}
-	n := &Node{o: o, id: nuid.Next(), woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
+	ctx, cancel := limited(ctx, 3*o.TTL)
+	defer cancel()
+	id := nuid.Next()
+	err = persist(ctx, context.Background(), o.TTL/4, func() (again bool, err error) {
+		n, err = tryJoin(ctx, t, o, id)
+		return errors.Is(err, ErrUnavailable), err
+	})
+	return n, err
+}
+
+// tryJoin is one try of Join.
+func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, error) {
+	n := &Node{o: o, id: id, woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
 		taking: make(chan struct{}, 16), done: make(chan struct{}), kinds: map[string]behaviour{},
 		holds: map[int]*hold{}, view: newView()}
 	var err error

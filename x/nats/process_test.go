@@ -111,18 +111,11 @@ func asNode() {
 	if os.Getenv("NATS_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pid", os.Getpid())
 	}
-	var n *Node
-	for begun := time.Now(); ; {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		n, err = Join(ctx, Over(conn), o)
-		cancel()
-		if err == nil {
-			break
-		}
-		if time.Since(begun) > time.Minute {
-			die(err)
-		}
-		time.Sleep(100 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	n, err := Join(ctx, Over(conn), o)
+	cancel()
+	if err != nil {
+		die(err)
 	}
 	if _, err := ledger(n); err != nil {
 		die(err)

@@ -93,20 +93,6 @@ func requireReadAtLeader(t *testing.T, conn *natsgo.Conn) {
 	}
 }
 
-// joinWhenReady joins as soon as the servers have found a leader. Until then the errors are of one
-// kind.
-func joinWhenReady(t *testing.T, conn *natsgo.Conn, o Options) (n *Node) {
-	require.Eventually(t, func() bool {
-		var err error
-		n, err = Join(within(t, 10*time.Second), Over(conn), o)
-		if err != nil {
-			require.ErrorIs(t, err, ErrUnavailable)
-		}
-		return err == nil
-	}, time.Minute, 50*time.Millisecond)
-	return n
-}
-
 // TestReplicas sends messages while servers are killed and started again: three times the one that
 // leads a stream, that of messages, then that of each bucket. In the end it kills two of the three,
 // so that none can lead: senders are told, and go on when the servers are back. If it is to be
@@ -121,7 +107,6 @@ func TestReplicas(t *testing.T) {
 	o := chaosOptions
 	o.Replicas = len(servers.servers)
 	o.Log = logTo(t)
-	require.NoError(t, joinWhenReady(t, connect(t, servers.urls), o).Leave(within(t, time.Minute)))
 	c := newSender(t, servers.urls, o)
 	requireReadAtLeader(t, c.conn)
 	var nodes []*Node

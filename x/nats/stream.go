@@ -80,8 +80,10 @@ func (t overNATS) open(ctx context.Context, o *Options) (link, error) {
 		return nil, errorf(ErrOption, "Over(nil): the connection that nats.Connect returned")
 	}
 	if t.conn.IsClosed() {
-		return nil, errorf(ErrUnavailable, "the connection is closed")
+		return nil, clear(natsgo.ErrConnectionClosed)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	js, err := jetstream.New(t.conn)
 	if err != nil {
 		return nil, clear(err)
