@@ -105,7 +105,8 @@ BEHAVIOUR(sinner)
 
 	(void)kind;
 	(void)m;
-	if (sin(angle) * sin(angle) <= 0)
+	double s = sin(angle);
+	if (s * s <= 0)
 		wrong();
 	if (!--me->left)
 		finished();
