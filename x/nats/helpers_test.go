@@ -80,7 +80,8 @@ func serve(t testing.TB, o *server.Options) *server.Server {
 }
 
 func connect(t testing.TB, url string) *natsgo.Conn {
-	c, err := natsgo.Connect(url, natsgo.MaxReconnects(-1), natsgo.ReconnectWait(50*time.Millisecond))
+	c, err := natsgo.Connect(url, natsgo.MaxReconnects(-1), natsgo.ReconnectWait(50*time.Millisecond),
+		natsgo.PingInterval(time.Second))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

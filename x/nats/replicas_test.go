@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,10 +51,10 @@ func infoOf(t *testing.T, conn *natsgo.Conn, stream string) *jetstream.ClusterIn
 	return s.CachedInfo().Cluster
 }
 
-// leader waits until a server leads the stream.
-func (c *trio) leader(t *testing.T, conn *natsgo.Conn, stream string) (name string) {
+// leader waits until a server leads the stream that is another one.
+func (c *trio) leader(t *testing.T, conn *natsgo.Conn, stream, another string) (name string) {
 	require.Eventually(t, func() bool {
-		if info := infoOf(t, conn, stream); info != nil {
+		if info := infoOf(t, conn, stream); info != nil && info.Leader != another {
 			name = info.Leader
 		}
 		return name != ""
@@ -93,14 +94,24 @@ func requireReadAtLeader(t *testing.T, conn *natsgo.Conn) {
 	}
 }
 
-// TestReplicas sends messages while servers are killed and started again: three times the one that
-// leads a stream, that of messages, then that of each bucket. In the end it kills two of the three,
-// so that none can lead: senders are told, and go on when the servers are back. If it is to be
-// short it kills one alone.
+// depose has the server that leads the stream away until another leads.
+func (c *trio) depose(t *testing.T, conn *natsgo.Conn, stream string, away, back func(*process)) {
+	name := c.leader(t, conn, stream, "")
+	away(c.servers[name])
+	c.leader(t, conn, stream, name)
+	back(c.servers[name])
+	c.settle(t, conn)
+}
+
+// TestReplicas sends messages while the server is killed that leads a stream, that of messages, then
+// that of each bucket, and is started again when another leads. Then each leader is stopped for as
+// long, and goes on as one that does not know that it leads no more. In the end two of the three
+// servers are killed, so that none can lead: senders are told, and go on when the servers are back.
+// If the test is to be short one leader is killed, and stopped.
 func TestReplicas(t *testing.T) {
 	const keys, round = 100, 5
 	led := replicated
-	if testing.Short() { // half a minute, else one
+	if testing.Short() { // less than a minute, else two
 		led = led[2:]
 	}
 	servers := newTrio(t)
@@ -123,11 +134,11 @@ func TestReplicas(t *testing.T) {
 	go func() {
 		defer close(restarted)
 		for _, stream := range led {
-			s := servers.servers[servers.leader(t, c.conn, stream)]
-			s.kill()
-			servers.leader(t, c.conn, stream)
-			s.start(t)
-			servers.settle(t, c.conn)
+			servers.depose(t, c.conn, stream, (*process).kill, func(s *process) { s.start(t) })
+		}
+		for _, stream := range led {
+			servers.depose(t, c.conn, stream,
+				func(s *process) { s.signal(syscall.SIGSTOP) }, func(s *process) { s.signal(syscall.SIGCONT) })
 		}
 	}()
 	for goesOn := true; goesOn; each += round {
