@@ -90,6 +90,8 @@
 	M(LOOK_THEN_ADD, "batch", "A2 looks whether the batch is detached before it adds")        \
 	M(LOOK_FIRST, "batch", "the sleeper's bit is read before A2")                             \
 	M(PUSH_FIRST, "batch", "A3 pushes before it clears DETACHED")                             \
+	M(PUBLISH_LATE, "box-streams", "spawn.c looks for the sleeper before it adds to a batch") \
+	M(PUBLISH_CLEARS_LATE, "box-streams", "spawn.c pushes a batch before it clears DETACHED") \
 	M(CLOSE_APART, "batch", "A4 is an addition of its own, and pushes nothing")               \
 	M(CLOSE_LEAVES, "batch", "a sender that closes never gives the batch back")               \
 	M(CLOSE_DROPS, "batch", "a sender that closes always gives the batch back")               \

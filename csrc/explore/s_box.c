@@ -39,6 +39,33 @@ static const struct ex_scenario box_outside = {
 	.workers = 1,
 };
 
+/* The same by an open batch: the turns stream in. */
+
+static void setup_streams(void)
+{
+	struct coroi_batch *p;
+
+	setup_outside();
+	EX_CHECK(coroi_batch_open(&sched->slab, &p, 1) == 1);
+	coroi_batch_drop(&sched->slab, p);
+	sched->outside.tasks = 1;
+	sched->outside.streams = true;
+}
+
+static void check_streams(void)
+{
+	check_3();
+	EX_CHECK(sched->outside.open && sched->outside.used);
+}
+
+static const struct ex_scenario box_streams = {
+	.name = "box-streams",
+	.about = "two threads outside send by an open batch, while its worker goes to sleep",
+	.setup = setup_streams,
+	.check = check_streams,
+	.workers = 1,
+};
+
 /* -------------------------------------------------------------------------------------- inside */
 
 static void sends_two(void *arg, void *result)
@@ -390,6 +417,6 @@ static const struct ex_scenario box_close = {
 };
 
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside, &box_two,  &box_stop,  &box_withdraw, &box_urgent, &box_itself,
-	&box_again,   &box_lent, &box_exits, &box_close,    NULL,
+	&box_outside, &box_streams, &box_two,  &box_stop,  &box_withdraw, &box_urgent,
+	&box_itself,  &box_again,   &box_lent, &box_exits, &box_close,    NULL,
 };

@@ -33,6 +33,12 @@ void coroi_batch_drop(struct coroi_slab *s, struct coroi_batch *p)
 	coroi_unlock(&s->lock);
 }
 
+void coroi_batch_close(struct coroi_slab *s, struct coroi_batch *p)
+{
+	if (at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
+		coroi_batch_drop(s, p);
+}
+
 uint64_t coroi_batch_left(const struct coroi_batch *p)
 {
 	uint32_t have = at_load_acq(&p->state) & COROI_BATCH_COUNT;

@@ -17,7 +17,8 @@
  *      CLOSED     nothing more will come
  *      DETACHED   no worker looks at the batch, and the next spawn must push it; taken == words
  *
- *  sender  A1  write the runnable and its arguments behind the words
+ *  sender (csrc/submit.go for goroutines, spawn.c for other threads)
+ *          A1  write the runnable and its arguments behind the words
  *          A2  add their number to the state, sequentially consistent: a release for A1, and
  *              before the look at the sleeper's bit (N2 of idle.c)
  *          A3  the state had DETACHED: take DETACHED away, and push the batch to the inbox (N1)
@@ -67,6 +68,8 @@ _Static_assert(sizeof(struct coroi_batch) == 2048 + COROI_LINE,
 uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32_t want);
 /* coroi_batch_drop - p becomes spare. Thread: any. */
 void coroi_batch_drop(struct coroi_slab *s, struct coroi_batch *p);
+/* coroi_batch_close - A4 where nothing is added. Thread: the sender. */
+void coroi_batch_close(struct coroi_slab *s, struct coroi_batch *p);
 
 /* coroi_batch_left - how many spawns in p the worker has not taken. Inside the worker's door. */
 uint64_t coroi_batch_left(const struct coroi_batch *p);

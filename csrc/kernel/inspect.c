@@ -379,6 +379,7 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 		bytes += coroi_stack_pool_trim(&s->stacks);
 	}
 	pthread_mutex_lock(&s->outside.lock);
+	coroi_outside_close(s);
 	coroi_mags_flush(&s->outside.mags);
 	pthread_mutex_unlock(&s->outside.lock);
 	bytes += coroi_batches_trim(&s->slab) + coroi_slab_trim(&s->slab);

@@ -439,6 +439,7 @@ void coroi_refuse(struct coro_scheduler *s)
 {
 	pthread_mutex_lock(&s->outside.lock);
 	at_xchg(&s->outside.refusing, 1); /* a lender looks, outside of the lock: L1 of lend.h */
+	coroi_outside_close(s);
 	pthread_mutex_unlock(&s->outside.lock);
 }
 

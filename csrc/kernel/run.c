@@ -85,10 +85,10 @@ static struct coroi_rec *take_spawn_locked(struct coroi_worker *w, uint64_t node
 	return r;
 }
 
-/* has_come - p has a spawn that was not taken, or was closed. */
-static bool has_come(const struct coroi_batch *p)
+/* come - how many words have come to p that were not taken, or more if p was closed. */
+static uint32_t come(const struct coroi_batch *p)
 {
-	return at_load_acq(&p->state) != p->taken;
+	return at_load_acq(&p->state) - p->taken;
 }
 
 enum took { TOOK_SOME, TOOK_ALL, TOOK_LAST }; /* LAST: all, and no more will come */
@@ -364,17 +364,16 @@ bool coroi_detach_batches_locked(struct coroi_worker *w)
 	return true;
 }
 
-bool coroi_has_spawns(struct coroi_worker *w)
+uint32_t coroi_has_spawns(struct coroi_worker *w)
 {
-	bool found = false;
+	uint32_t n = 0;
 
 	coroi_door_enter(w);
-	for (uint64_t node = w->undelivered; node && !found; node = *coroi_node_link(node))
-		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH ||
-			has_come(coroi_node_of(node));
-	w->trickles &= !found;
+	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node))
+		n += (node & COROI_NODE_KIND) == COROI_NODE_BATCH ? come(coroi_node_of(node)) : 1;
+	w->trickles &= !n;
 	coroi_door_leave(w);
-	return found;
+	return n;
 }
 
 /* begin - r runs on stack from now on, as the current coroutine. */

@@ -39,8 +39,9 @@ void coroi_deliver_locked(struct coroi_worker *w);
 bool coroi_detach_batches_locked(struct coroi_worker *w);
 
 /* coroi_has_spawns - does w have spawns to deliver? They are records, or in a batch that w looks
- * at. Thread: w, outside its door. */
-bool coroi_has_spawns(struct coroi_worker *w);
+ * at. Thread: w, outside its door. Returns: how many records, and words in the batches; more if
+ * one is closed. */
+uint32_t coroi_has_spawns(struct coroi_worker *w);
 
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t next);
 

@@ -14,6 +14,10 @@
 /* Spawns from outside that go to one worker before the next worker has its turn. */
 #define OUTSIDE_RUN 64
 
+/* So many tasks from outside, one in STREAM_NS: they stream in. */
+#define STREAM_TASKS 8u
+#define STREAM_NS    1000u
+
 /* outside_worker - the worker for the next spawn from outside: not a dedicated one. */
 
 static struct coroi_worker *outside_worker(struct coro_scheduler *s)
@@ -374,6 +378,75 @@ static int task_there(struct coro_scheduler *s, struct coroi_mags *m, struct cor
 	return status;
 }
 
+bool coroi_publish(struct coroi_batch *p, struct coroi_worker *w, uint32_t words, bool last)
+{
+	bool detached = at_add(&p->state, words + (last ? COROI_BATCH_CLOSED : 0)) &
+			COROI_BATCH_DETACHED;
+
+	if (detached) {
+		at_add(&p->state, -COROI_BATCH_DETACHED);
+		coroi_inbox_push(w, (uintptr_t)p | COROI_NODE_BATCH);
+	}
+	coroi_notify_pushed(w);
+	return detached;
+}
+
+void coroi_outside_close(struct coro_scheduler *s)
+{
+	if (s->outside.open)
+		coroi_batch_close(&s->slab, s->outside.open);
+	s->outside.open = NULL;
+}
+
+/* streams - do tasks stream in? Then they go into an open batch. A worker that is busy looks at an
+ * open batch less often than at its inbox. */
+static bool streams(struct coroi_outside *o)
+{
+	if (o->tasks++ % STREAM_TASKS == 0) {
+		uint64_t now = coroi_now_ns();
+		o->streams = now - o->looked < STREAM_TASKS * STREAM_NS;
+		o->looked = now;
+	}
+	return o->streams;
+}
+
+/* open_batch - see to it that there is an open batch. It goes to another worker than the last one.
+ * False: no memory. */
+static bool open_batch(struct coro_scheduler *s)
+{
+	struct coroi_outside *o = &s->outside;
+
+	if (o->open)
+		return true;
+	if (!coroi_batch_open(&s->slab, &o->open, 1))
+		return false;
+	o->used = 0;
+	at_add(&o->next_worker, OUTSIDE_RUN);
+	o->target = outside_worker(s);
+	return true;
+}
+
+/* task_streams - coroi_task_spawn by a thread outside, into the open batch. */
+static int task_streams(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx)
+{
+	struct coroi_outside *o = &s->outside;
+	struct coroi_batch *p = o->open;
+
+	if (!coroi_mags_spend(&o->mags))
+		return CORO_ENOMEM;
+	if (!change(ctx)) {
+		coroi_mags_earn(&o->mags);
+		return CORO_OK;
+	}
+	p->words[o->used++] = coroi_task_runnable(o->target);
+	p->words[o->used++] = arg;
+	bool last = o->used > COROI_BATCH_WORDS - COROI_BATCH_ROOM;
+	if (last)
+		o->open = NULL;
+	(void)coroi_publish(p, o->target, 2, last);
+	return CORO_OK;
+}
+
 /* task_stays_locked - coroi_task_spawn of a task that is pinned to w. */
 static int task_stays_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *),
 			     void *ctx)
@@ -489,8 +562,12 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
 		return status;
 	}
 	pthread_mutex_lock(&s->outside.lock);
-	status = s->outside.refusing ? CORO_ECLOSED
-				     : task_there(s, &s->outside.mags, home, pin, arg, change, ctx);
+	if (s->outside.refusing)
+		status = CORO_ECLOSED;
+	else if (!home && streams(&s->outside) && open_batch(s))
+		status = task_streams(s, arg, change, ctx);
+	else
+		status = task_there(s, &s->outside.mags, home, pin, arg, change, ctx);
 	pthread_mutex_unlock(&s->outside.lock);
 	return status;
 }

@@ -4,7 +4,7 @@
 #ifndef COROI_SPAWN_H
 #define COROI_SPAWN_H
 
-#include "kernel/slab.h"
+#include "kernel/batch.h"
 
 #include <pthread.h>
 
@@ -16,7 +16,22 @@ struct coroi_outside {
 	uint32_t refusing;
 	/* Counts the spawns whose worker is chosen here. Atomic, relaxed: a counter, no more. */
 	uint32_t next_worker;
+	/* Under the lock: tasks, and when their number was last looked at, ns; they stream in. */
+	uint32_t tasks;
+	bool streams;
+	uint64_t looked;
+	/* The open batch, of tasks; NULL: none. Its words, and its worker. Under the lock. */
+	uint32_t used;
+	struct coroi_batch *open;
+	struct coroi_worker *target;
 };
+
+/* coroi_outside_close - the open batch gets no more. Under the lock. */
+void coroi_outside_close(struct coro_scheduler *s);
+
+/* coroi_publish - A2 to A4 of batch.h, and N1 and N2 of idle.c: `words` more were written to p, an
+ * open batch for w. last: p gets no more. Thread: the sender. Returns: was p pushed? */
+bool coroi_publish(struct coroi_batch *p, struct coroi_worker *w, uint32_t words, bool last);
 
 /* coroi_spawn_many - start n coroutines of one function with one argument, in batches, the first
  * batch on worker `first`. The caller makes sure that s takes spawns meanwhile. Thread: any.

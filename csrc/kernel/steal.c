@@ -22,6 +22,8 @@
 #define SPIN_LEAST_NS  600
 #define SPIN_RELAX     6   /* about 150 ns between two looks */
 #define COALESCE_RELAX 48  /* about 1.2 us before a look into batches where spawns trickle in */
+#define STREAM_WORDS   32u /* of spawns that come meanwhile: they stream in */
+#define STREAMS_MOST   2   /* then the next look comes later, by up to 2^that */
 #define COALESCE_NS    600 /* between the next looks */
 #define PAY_NS         150
 #define BACKOFF_NS     25000
@@ -302,12 +304,17 @@ static void spin_briefly(void)
 }
 
 /* coalesce - spawns stream in from outside: let some come together, rather than fight over a line
- * for each. */
+ * for each. The more come, the longer: what they start has lines that travel, too. */
 static bool coalesce(struct coroi_worker *w)
 {
-	for (int i = 0; i < COALESCE_RELAX && !at_load_rlx(&w->inbox); i++)
+	for (int i = COALESCE_RELAX << w->streams; i && !at_load_rlx(&w->inbox); i--)
 		at_relax();
-	return coroi_has_spawns(w);
+	uint32_t words = coroi_has_spawns(w);
+	if (words < STREAM_WORDS << w->streams)
+		w->streams = 0;
+	else if (w->streams < STREAMS_MOST)
+		w->streams++;
+	return words > 0;
 }
 
 bool coroi_search(struct coroi_worker *w)

@@ -7,6 +7,8 @@
 #define coro_spawn_first         ctwins_coro_spawn_first
 #define coro_scheduler_spawn     ctwins_coro_scheduler_spawn
 #define coroi_spawn_many         ctwins_coroi_spawn_many
+#define coroi_publish            ctwins_coroi_publish
+#define coroi_outside_close      ctwins_coroi_outside_close
 #define coroi_task_put_locked    ctwins_coroi_task_put_locked
 #define coroi_task_spawn_at      ctwins_coroi_task_spawn_at
 #define coroi_task_spawn_kept    ctwins_coroi_task_spawn_kept

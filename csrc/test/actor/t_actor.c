@@ -149,6 +149,34 @@ TEST(actor_order_from_coroutines)
 	from(4, NULL, true);
 }
 
+/* What threads outside wake comes to a worker by an open batch: also to the next worker, where that
+ * batch is full; and by another batch, where an idle one was given back. */
+TEST(actor_turns_from_outside)
+{
+	enum { AWAKENED = 300, ROUNDS = 6 }; /* a batch has 125 */
+	static struct sink k[AWAKENED];
+	static coro_actor refs[AWAKENED];
+
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		memset(k, 0, sizeof k);
+		for (int i = 0; i < AWAKENED; i++)
+			refs[i] = actor(s, &sink, &k[i]);
+		for (uint64_t round = 0; round < ROUNDS; round++) {
+			for (int i = 0; i < AWAKENED; i++)
+				tell(refs[i], 0, round);
+			if (round % 2)
+				CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			if (round % 3)
+				coro_scheduler_trim(s);
+		}
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		for (int i = 0; i < AWAKENED; i++)
+			CHECK_EQ(k[i].sum, ROUNDS);
+		finish(s);
+	}
+}
+
 /* ----------------------------------------------------------------------------------- references */
 
 static int ended, end_cause;

@@ -216,11 +216,9 @@ struct single {
 /* shut - close the open batch, if there is one. */
 static void shut(struct single *d)
 {
-	struct coroi_batch *p = d->open;
-
+	if (d->open)
+		coroi_batch_close(&d->s->slab, d->open);
 	d->open = NULL;
-	if (p && at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
-		coroi_batch_drop(&d->s->slab, p);
 }
 
 static void one(struct single *d, const void *arg, size_t bytes)
@@ -237,17 +235,10 @@ static void one(struct single *d, const void *arg, size_t bytes)
 	struct coroi_worker *w = &d->s->worker[d->to];
 	uint32_t words = add(p, d->used, d->s, adds, arg, bytes, false);
 	d->used += words;
-	if (!has_room(d->used)) { /* A4 */
-		words |= COROI_BATCH_CLOSED;
+	bool last = !has_room(d->used);
+	if (last)
 		d->open = NULL;
-	}
-	if (at_add(&p->state, words) & COROI_BATCH_DETACHED) { /* A2, A3 */
-		uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
-		at_add(&p->state, -COROI_BATCH_DETACHED);
-		coroi_inbox_push(w, node);
-		d->pushes++;
-	}
-	coroi_notify_pushed(w);
+	d->pushes += coroi_publish(p, w, words, last);
 }
 
 static void *singles(void *arg)
