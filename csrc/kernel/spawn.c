@@ -14,7 +14,7 @@
 /* Spawns from outside that go to one worker before the next worker has its turn. */
 #define OUTSIDE_RUN 64
 
-/* So many tasks from outside, one in STREAM_NS: they stream in. */
+/* Tasks from outside stream in where STREAM_TASKS of them come within STREAM_NS each. */
 #define STREAM_TASKS 8u
 #define STREAM_NS    1000u
 

@@ -16,7 +16,8 @@ struct coroi_outside {
 	uint32_t refusing;
 	/* Counts the spawns whose worker is chosen here. Atomic, relaxed: a counter, no more. */
 	uint32_t next_worker;
-	/* Under the lock: tasks, and when their number was last looked at, ns; they stream in. */
+	/* How many tasks came, when that was last looked at, ns, and whether they stream in then.
+	 * Under the lock. */
 	uint32_t tasks;
 	bool streams;
 	uint64_t looked;

@@ -304,7 +304,8 @@ static void spin_briefly(void)
 }
 
 /* coalesce - spawns stream in from outside: let some come together, rather than fight over a line
- * for each. The more come, the longer: what they start has lines that travel, too. */
+ * for each. The more come, the longer the wait: what they start may have lines that travel, too,
+ * as the mailbox of an actor. */
 static bool coalesce(struct coroi_worker *w)
 {
 	for (int i = COALESCE_RELAX << w->streams; i && !at_load_rlx(&w->inbox); i--)

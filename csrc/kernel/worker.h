@@ -143,7 +143,8 @@ struct coroi_worker {
 	uint64_t undelivered, undelivered_last;
 	/* At the last look the undelivered nodes were batches, all empty and still open. */
 	bool trickles;
-	uint8_t streams; /* how much is to come until the next look at them: steal.c */
+	/* Spawns stream in: the worker waits 2^that times as long for more (coalesce of steal.c). */
+	uint8_t streams;
 	/* The turn (queue.head) at which the queue has no more of the spawns that were delivered
 	 * last. */
 	uint32_t delivered_to;

@@ -49,8 +49,8 @@ type Node struct {
 }
 
 // Join makes a node of a cluster. ctx is for the call. While the servers do not answer, or none of
-// them leads yet, Join tries again, until ctx ends; without a deadline for three times the TTL. A
-// node that only sends needs no Start.
+// them leads yet, Join tries again, until ctx ends; without a deadline for three times the TTL, and
+// 15 s at least. A node that only sends needs no Start.
 //
 // Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable; and those of
 // ctx.
@@ -61,7 +61,7 @@ func Join(ctx context.Context, t Transport, o Options) (n *Node, err error) {
 	if t == nil {
 		return nil, errorf(ErrOption, "Transport nil: use Over(conn) or Loopback()")
 	}
-	ctx, cancel := limited(ctx, 3*o.TTL)
+	ctx, cancel := limited(ctx, 3*max(o.TTL, callTime))
 	defer cancel()
 	id := nuid.Next()
 	err = persist(ctx, context.Background(), o.TTL/4, func() (again bool, err error) {

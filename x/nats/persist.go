@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -34,7 +35,7 @@ func persist(ctx, left context.Context, most time.Duration, f func() (again bool
 		case <-ctx.Done():
 		case <-time.After(wait):
 		case <-left.Done():
-			return errors.Join(ErrLeft, last)
+			return errors.Join(fmt.Errorf("nats: %w", ErrLeft), last)
 		}
 	}
 }
