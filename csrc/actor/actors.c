@@ -78,7 +78,9 @@ static struct coroi_place *place_get(struct coroi_actors *all)
 		all->free = (struct coroi_place *)(uintptr_t)at_load_rlx(&a->state);
 		return a;
 	}
-	return (struct coroi_place *)(void *)all->chunks + all->chunks->carved++;
+	uint32_t i = all->chunks->carved;
+	at_store_own(&all->chunks->carved, i + 1);
+	return (struct coroi_place *)(void *)all->chunks + i;
 }
 
 void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)

@@ -89,7 +89,9 @@ struct coroi_places {
 	struct coroi_actors *owner;
 	struct coroi_places *next; /* of the same owner's, or of those without one */
 	uint32_t id;
-	uint32_t carved; /* places that were used; the header is one of them */
+	/* Places that were used; the header is one of them. Written in the lock. Atomic, relaxed: a
+	 * send to reference 0 looks at the kind of the place that is none. */
+	uint32_t carved;
 };
 _Static_assert(sizeof(struct coroi_places) <= sizeof(struct coroi_place), "it lies there");
 _Static_assert(COROI_PLACES * sizeof(struct coroi_place) == COROI_PLACES_BYTES, "a chunk");

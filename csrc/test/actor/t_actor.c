@@ -242,6 +242,33 @@ TEST(actor_references_that_name_none_are_refused)
 	CHECK_EQ(coro_actor_send(b, 0, "x", 1), CORO_ESTALE);
 }
 
+static uint64_t all_made;
+
+static void *sends_to_none(void *arg)
+{
+	(void)arg;
+	do
+		CHECK_EQ(coro_actor_send(0, 0, "x", 1), CORO_ESTALE);
+	while (!seen(&all_made));
+	return NULL;
+}
+
+/* What lies where the first place would be is looked at by such a send, and written by a spawn. */
+TEST(actor_sends_to_none_while_others_spawn)
+{
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t n = 0;
+	pthread_t t;
+
+	(void)actor(s, &counter, &n);
+	thread_start(&t, sends_to_none, NULL);
+	for (int i = 0; i < 1000; i++)
+		(void)actor(s, &counter, &n);
+	add_one(&all_made);
+	thread_join(t);
+	finish(s);
+}
+
 static void uses_up(void *arg, void *result)
 {
 	coro_actor last = 0, first = 0;
