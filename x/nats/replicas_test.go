@@ -26,7 +26,7 @@ func newTrio(t *testing.T) *trio {
 	ports := freePorts(t, 6)
 	var urls, routes []string
 	for _, port := range ports[3:] {
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
+		routes = append(routes, serverConfig{Port: port}.url())
 	}
 	for i := range 3 {
 		config := serverConfig{Dir: t.TempDir(), Port: ports[i], Name: fmt.Sprintf("s%d", i),
