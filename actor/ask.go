@@ -93,7 +93,10 @@ func questionsOf[R any]() *sync.Pool {
 // mailbox is waited for, as by Send.
 //
 // A behaviour may call Ask if its actor is Waiting; others get ErrWaits, and use AskThen. Where the
-// asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError.
+// asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError, also if
+// they are of different systems. It does not know of a question that was handed on in another
+// message, and of a parent that restarts or ends while its child asks: there the context of Ask
+// ends the wait.
 func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R, error) {
 	var none R
 	if to.c == nil || message == nil {
@@ -104,11 +107,10 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	}
 	h := thisCaller()
 	if h != nil {
-		end, err := beginWait(&to.c.slot)
-		if err != nil {
+		if err := h.mayWait(); err != nil {
 			return none, err
 		}
-		defer end()
+		defer h.endWait()
 	}
 	pool := questionsOf[R]()
 	q := pool.Get().(*question[R])
@@ -118,7 +120,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 		x = &nodeExtra[M]{ask: q}
 		q.extra = x
 	}
-	if err := askWith(ctx, to, message(Reply[R]{q, gen}), x, uint32(gen), h); err != nil {
+	if err := to.askWith(ctx, message(Reply[R]{q, gen}), x, uint32(gen), h); err != nil {
 		if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) {
 			pool.Put(q)
 		}
@@ -144,15 +146,27 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	return v, err
 }
 
-// askWith sends a message that asks.
-func askWith[M any](ctx context.Context, to Ref[M], m M, x *nodeExtra[M], gen uint32,
-	h *caller) error {
-	if to.c.kind.settings.room > 0 {
-		if err := to.c.side.Load().room.enter(ctx, &to.c.slot); err != nil {
-			return err
+// askWith sends a message that asks, and waits for room. If it is accepted the caller waits for its
+// actor until endWait.
+func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h *caller) error {
+	c := r.c
+	most := c.kind.settings.room
+	if err := h.beginWait(&c.slot); err != nil {
+		return err
+	}
+	if most > 0 {
+		if room := &c.side.Load().room; !room.tryEnter(most) {
+			if err := room.wait(ctx, &c.slot); err != nil {
+				h.endWait()
+				return err
+			}
 		}
 	}
-	return deliverWithRoom(to.c, m, x, gen, h)
+	err := deliverWithRoom(c, m, x, gen, h)
+	if err != nil {
+		h.endWait()
+	}
+	return err
 }
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why

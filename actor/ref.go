@@ -122,10 +122,11 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 	if c.kind.settings.room == 0 {
 		return r.Tell(m)
 	}
-	if err := c.side.Load().room.enter(ctx, &c.slot); err != nil {
+	h := thisCaller()
+	if err := c.side.Load().room.enter(ctx, &c.slot, h); err != nil {
 		return err
 	}
-	return deliverWithRoom(c, m, nil, 0, thisCaller())
+	return deliverWithRoom(c, m, nil, 0, h)
 }
 
 // refused is the error of a message that put has not put; or it hands the message on.

@@ -77,17 +77,22 @@ func (r *room) close() {
 	r.mu.Unlock()
 }
 
-// enter takes a place, and waits for one.
-func (r *room) enter(ctx context.Context, to *slot) error {
+// enter takes a place, and waits for one. h is the caller.
+func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
 	most := to.kind.settings.room
 	if r.tryEnter(most) {
 		return nil
 	}
-	end, err := beginWait(to)
-	if err != nil {
+	if err := h.beginWait(to); err != nil {
 		return err
 	}
-	defer end()
+	defer h.endWait()
+	return r.wait(ctx, to)
+}
+
+// wait takes a place when there is one.
+func (r *room) wait(ctx context.Context, to *slot) (err error) {
+	most := to.kind.settings.room
 	w := &roomSender{told: make(chan error, 1)}
 	r.waits.Add(1) // R1
 	r.mu.Lock()
@@ -108,38 +113,4 @@ func (r *room) enter(ctx context.Context, to *slot) error {
 		return errorOf(to, err)
 	}
 	return err
-}
-
-// beginWait is called before a wait for what another actor does. It is an error of a behaviour that
-// may not wait, or would wait for itself.
-func beginWait(on *slot) (end func(), err error) {
-	h := thisCaller()
-	switch {
-	case h == nil:
-		return func() {}, nil
-	case h.exec != nil:
-		return nil, errorOf(h.slot, ErrWaits)
-	}
-	y := h.sys
-	y.waitsMu.Lock()
-	defer y.waitsMu.Unlock()
-	me := h.slot.sideOf()
-	circle := []string{h.slot.name()}
-	for s := on; s != nil; {
-		if s == h.slot {
-			return nil, &DeadlockError{circle}
-		}
-		circle = append(circle, s.name())
-		x := s.side.Load()
-		if x == nil || s.kind.sys != y {
-			break
-		}
-		s = x.waitsOn
-	}
-	me.waitsOn = on
-	return func() {
-		y.waitsMu.Lock()
-		me.waitsOn = nil
-		y.waitsMu.Unlock()
-	}, nil
 }

@@ -24,7 +24,7 @@ type side struct {
 	idle   atomic.Pointer[idleWatch] // of Passivate
 	beat   atomic.Int64              // the last turn since Passivate, by the system's clock
 
-	waitsOn *slot // whose answer or room a Waiting actor waits for; with System.waitsMu
+	waitsOn *slot // whose answer or room a Waiting actor waits for; with waitsMu
 
 	mu       sync.Mutex
 	signals  []signal

@@ -80,7 +80,6 @@ type System struct {
 
 	namesMu sync.Mutex
 	names   map[string]*slot
-	waitsMu sync.Mutex // side.waitsOn
 }
 
 // An Option is an option of [New].
