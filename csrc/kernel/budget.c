@@ -31,12 +31,13 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 		w->waits_since = now;
 		return;
 	}
-	bool watches = coroi_watches(w);
+	/* What a look at the clock brings: an event of the driver, a deadline of another coroutine. */
+	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
 	if (now - w->waits_since < TURN_NS || !deadline || w->lent || w->nowait ||
-	    (!watches && coroi_nothing_else_now(w)))
+	    (!look && coroi_nothing_else_now(w)))
 		return;
 	coroi_door_enter(w);
-	if (watches) /* an event may have come for another coroutine */
+	if (look)
 		coroi_look_soon(w);
 	coroi_queue_locked(w, me);
 	coroi_suspend_picked_locked(w, me);

@@ -127,8 +127,20 @@ static const struct {
 	{"select", never_waits_in_select, false}, {"park", never_waits_in_park, true},
 };
 
-/* Of each kind, one never finds a reason to wait, and another comes after it on the only worker. */
-static void others_run_beside(uint32_t objects, uint32_t flags)
+static uint64_t asleep; /* that are to wake up before it is over */
+
+static void ends_it_late(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_sleep(MS);
+	if (__atomic_sub_fetch(&asleep, 1, __ATOMIC_RELAXED) == 0)
+		ends_it(NULL, NULL);
+}
+
+/* Of each kind, one a worker never finds a reason to wait. The other coroutine of that worker,
+ * which comes after it, runs. */
+static void others_run_beside(uint32_t objects, uint32_t flags, uint32_t workers, coro_fn other)
 {
 	object_flags = objects;
 	for (unsigned i = 0; i < sizeof never_waits / sizeof *never_waits; i++) {
@@ -136,11 +148,15 @@ static void others_run_beside(uint32_t objects, uint32_t flags)
 			continue;
 		test_context = never_waits[i].name;
 		over = 0;
-		coro_scheduler *s = start_with(1, CORO_PAUSED);
-		coro_attr here = on(1);
-		here.flags |= flags;
-		CHECK_EQ(coro_scheduler_spawn(s, &here, never_waits[i].fn, NULL, 0, NULL), CORO_OK);
-		spawn(s, ends_it, NULL, 0);
+		asleep = workers;
+		coro_scheduler *s = start_with(workers, CORO_PAUSED);
+		for (uint32_t w = 1; w <= workers; w++) {
+			coro_attr here = on(w);
+			CHECK_EQ(coro_scheduler_spawn(s, &here, other, NULL, 0, NULL), CORO_OK);
+			here.flags |= flags;
+			CHECK_EQ(coro_scheduler_spawn(s, &here, never_waits[i].fn, NULL, 0, NULL),
+				 CORO_OK);
+		}
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		finish(s);
 	}
@@ -149,17 +165,26 @@ static void others_run_beside(uint32_t objects, uint32_t flags)
 
 TEST(fair_waits_that_end_at_once_let_others_run)
 {
-	others_run_beside(0, 0);
+	others_run_beside(0, 0, 1, ends_it);
 }
 
 TEST(fair_dense_ones_do_so_too)
 {
-	others_run_beside(0, CORO_DENSE);
+	others_run_beside(0, CORO_DENSE, 1, ends_it);
 }
 
 TEST(fair_waits_that_end_at_once_at_home)
 {
-	others_run_beside(CORO_HOME, 0);
+	others_run_beside(CORO_HOME, 0, 1, ends_it);
+}
+
+TEST(fair_sleepers_wake_up_beside_waits_that_end_at_once)
+{
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		others_run_beside(0, 0, workers, ends_it_late);
+		others_run_beside(0, CORO_DENSE, workers, ends_it_late);
+		others_run_beside(CORO_HOME, 0, workers, ends_it_late);
+	}
 }
 
 static void tries_only(void *arg, void *result)
