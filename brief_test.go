@@ -315,7 +315,10 @@ func init() {
 		f := coro.MustFunc[uint64, coro.None](testbody.TakesLong, coro.FuncBrief(),
 			coro.FuncName("takes too long"))
 		s, err := coro.New(coro.WithWorkers(1), coro.WithoutStandby(),
-			coro.WithLateHook(func(name string) { late <- name }))
+			coro.WithLateHook(func(name string) {
+				late <- name
+				panic("of a hook, which harms nothing")
+			}))
 		expect(err == nil, "%v", err)
 		ran := int64(0)
 		until := func(cond func() bool, what string) {
@@ -341,6 +344,7 @@ func init() {
 				expect(wakes() == thread, "run %d is not on this thread", ran)
 			}
 			expect(<-late == "takes too long", "another name")
+			until(func() bool { return s.Stats().HookFailures == 1 }, "the hook fails")
 			lends := s.Stats().Lends
 			for range 20 {
 				expect(wakes() != thread, "it is still brief")

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/panicked"
 	"github.com/organzine/coro/internal/plain"
 )
 
@@ -158,10 +159,13 @@ type CReceiver interface {
 	// It is to take a microsecond, and must not wait (coro_call_go_inline). A panic makes the
 	// first message a dead letter, and the others come again.
 	Receive(messages []CMessage) int
-	// Wait handles the first message that Receive has left. It may wait; ctx ends when the
-	// actor's scheduler is closed. An error makes the message a dead letter.
+	// Wait handles the first message that Receive has left. It may wait, and the end of the
+	// actor waits for it: by Stop, Drain, and a Close whose context has not ended. ctx ends
+	// when a Close whose context has ended cancels what is left. An error, and a panic, makes
+	// the message a dead letter.
 	Wait(ctx context.Context, m CMessage) error
-	// Ended is called once, when the actor has ended, or its scheduler has.
+	// Ended is called once, when the actor has ended, or its scheduler has. A panic there, or
+	// a runtime.Goexit, is counted (Stats.HookFailures), and harms nothing else.
 	Ended()
 }
 
@@ -179,7 +183,7 @@ func (s *Scheduler) SpawnCActor(r CReceiver) (CActor, error) {
 	if s.closed.Load() {
 		return 0, ErrClosed
 	}
-	a := &goActor{receiver: r, number: goActorLast.Add(1)}
+	a := &goActor{receiver: r, number: goActorLast.Add(1), ends: &s.hooks.ended}
 	goActors.Store(a.number, a)
 	a.stop = context.AfterFunc(s.life, a.end)
 	ids.Number = a.number
@@ -197,6 +201,7 @@ type goActor struct {
 	receiver CReceiver
 	number   uint64
 	stop     func() bool
+	ends     *panicked.Hook[CReceiver]
 	ended    atomic.Bool
 	batch    [64]CMessage
 }
@@ -210,7 +215,7 @@ var (
 func (a *goActor) end() {
 	goActors.Delete(a.number)
 	if !a.ended.Swap(true) {
-		a.receiver.Ended()
+		a.ends.Call(a.receiver)
 	}
 }
 

@@ -116,7 +116,7 @@ func WithTuning(t Tuning) Option {
 // WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
 // coroutines are left that are no daemons ([Func.Daemon]): a deadlock, unless a goroutine is still
 // going to wake one. blocked is the number of these coroutines. In batch mode Run reports a deadlock instead. A nil f is no hook, as
-// without the option.
+// without the option. A panic in f harms nothing (Stats.HookFailures).
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
 }
@@ -132,7 +132,7 @@ func WithoutLending() Option {
 // WithLateHook has f called, in a goroutine of its own, for each function that was declared brief
 // (FuncBrief, CORO_BRIEF) and was seen to run for more than 100 µs without a wait, twice. The function
 // is brief no longer, in the whole process, and f is given its name. About one lend in 64 is timed. A
-// nil f is no hook, as without the option.
+// nil f is no hook, as without the option. A panic in f harms nothing (Stats.HookFailures).
 func WithLateHook(f func(function string)) Option {
 	return func(c *config) error { c.onLate = f; return nil }
 }

@@ -16,8 +16,6 @@ import (
 // network poller, so it holds no thread.
 type poller struct {
 	bell    *os.File
-	onStall func(int)
-	onLate  func(string) // nil: there is no hook
 	stopped chan struct{}
 
 	mu    sync.Mutex
@@ -34,15 +32,14 @@ type completer interface {
 	forgetDeadline(id uint32) // the id is about to be another's
 }
 
-func (p *poller) open(s *Scheduler, onStall func(int)) error {
+func (p *poller) open(s *Scheduler) error {
 	fd, status := s.core.OpenBell()
 	if status != csrc.OK {
 		return statusError(status, ofScheduler)
 	}
 	p.bell = os.NewFile(uintptr(fd), "coro bell")
-	p.onStall = onStall
 	p.stopped = make(chan struct{})
-	if onStall != nil {
+	if s.hooks.stall.IsThere() {
 		s.core.WaitRest(1)
 	}
 	go p.poll(s)
@@ -82,7 +79,7 @@ func (p *poller) poll(s *Scheduler) {
 			s.offload.CancelCalls()
 		}
 		rests = p.heedRest(s, rests)
-		p.tellLate()
+		s.hooks.tellLate()
 		if s.executors.claimed() {
 			pause = lookLeast
 			next = time.Now().Add(pause)
@@ -108,12 +105,12 @@ func (p *poller) poll(s *Scheduler) {
 }
 
 // tellLate tells the hook which functions are brief no longer.
-func (p *poller) tellLate() {
-	if p.onLate == nil {
+func (h *hooks) tellLate() {
+	if !h.late.IsThere() {
 		return
 	}
 	for fn := csrc.TakeLate(); fn != 0; fn = csrc.TakeLate() {
-		go p.onLate(funcName(fn))
+		go h.late.Call(funcName(fn))
 	}
 }
 
@@ -178,9 +175,9 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 		p.rest = nil
 	}
 	p.mu.Unlock()
-	if p.onStall != nil && s.core.AtRest() && !s.paused {
+	if s.hooks.stall.IsThere() && s.core.AtRest() && !s.paused {
 		if live := s.core.Others(); live > 0 && s.core.AtRest() && s.core.RestsTold() == rests {
-			go p.onStall(live)
+			go s.hooks.stall.Call(live)
 		}
 	}
 	return rests

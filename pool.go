@@ -154,6 +154,10 @@ type Stats struct {
 	// After Close it is 0.
 	AcceptPauses uint64
 
+	// Calls of hooks (WithStallHook and its like, CReceiver.Ended) that have panicked, or have called
+	// runtime.Goexit. The first one of each hook is logged, by slog.
+	HookFailures uint64
+
 	Stacks, StacksIdle   int // mapped, and of them not in use
 	StackBytes           int // of all mapped stacks, without guards
 	Records, RecordsIdle int // carved, and of them not in use
@@ -182,6 +186,7 @@ func (st Stats) String() string {
 		"calls: %d in flight, %d offloaded, %d inline; "+
 		"blocking threads: %d, %d busy, %d calls queued; "+
 		"lends: %d, %v, longest %v, %d functions late; accept pauses: %d; "+
+		"hook failures: %d; "+
 		"workers: %d, %d awake; "+
 		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
 		"rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
@@ -192,6 +197,7 @@ func (st Stats) String() string {
 		st.Calls.InFlight, st.Calls.Offloaded, st.Calls.Inline,
 		st.Blocking.Threads, st.Blocking.Busy, st.Blocking.Queued,
 		st.Lends.Count, st.Lends.Time, st.Lends.Longest, st.Lends.Late, st.AcceptPauses,
+		st.HookFailures,
 		st.Workers, st.Awake,
 		st.Stacks, st.StacksIdle, st.StackBytes>>10,
 		st.Records, st.RecordsIdle, st.RecordBytes>>10,
@@ -231,8 +237,8 @@ func (s *Scheduler) Stats() Stats {
 			c.BlockingQueued},
 		Lends: LendStats{c.Lends, time.Duration(c.LentNS), time.Duration(c.LentMostNS),
 			csrc.LateFunctions()},
-		AcceptPauses: c.AcceptPauses,
-		Stacks:       c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
+		AcceptPauses: c.AcceptPauses, HookFailures: s.hooks.failures(),
+		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,
 		LightGuards: c.LightGuards,

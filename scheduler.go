@@ -26,6 +26,7 @@ type Scheduler struct {
 	hasMain    bool        // WithMainThread
 	hosted     atomic.Bool // a thread runs the main worker
 	poller     poller
+	hooks      hooks
 	spinner    spin.Spinner
 	credit     creditQueue
 	executors  executorPool
@@ -77,8 +78,8 @@ func New(opts ...Option) (*Scheduler, error) {
 	s.offload.Caller, s.offload.Canceled = s.poller.startContext, causeOfCancel
 	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
-		s.poller.onLate = c.onLate
-		err = s.poller.open(s, c.onStall)
+		s.hooks.set(c)
+		err = s.poller.open(s)
 	} else {
 		err = statusError(status, ofScheduler)
 	}
@@ -91,10 +92,10 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	if f := c.onSlow; f != nil {
+	if s.hooks.slow.IsThere() {
 		go s.offload.Watch(s.life.Done(), c.slowLimit, func(name string, d time.Duration,
 			inline bool) {
-			f(SlowCall{name, d, inline})
+			s.hooks.slow.Call(SlowCall{name, d, inline})
 		})
 	}
 	return s, nil

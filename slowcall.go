@@ -12,7 +12,7 @@ type SlowCall struct {
 // WithSlowCallHook has f called, in a goroutine of its own, once for each call from C into Go that
 // runs for longer than the limit, at least a millisecond. One goroutine looks at the calls four
 // times in each limit; the calls themselves get no slower. A nil f is no hook, as without the
-// option.
+// option. A panic in f harms nothing (Stats.HookFailures).
 func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	return func(c *config) error {
 		if limit < time.Millisecond {

@@ -44,8 +44,8 @@ func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
 
 func (p *pool[M]) deadMessage(c *cell[M], m M, cause Cause, err error) {
 	p.sys.dead[cause].Add(1)
-	if hook := p.sys.onDeadLetter; hook != nil {
-		hook(DeadLetter{c.name(), m, cause, err})
+	if hook := &p.sys.onDeadLetter; hook.IsThere() {
+		hook.tell(DeadLetter{c.name(), m, cause, err})
 	}
 	if p.replies != nil {
 		p.failReplies(m, err)

@@ -60,9 +60,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	if !ok {
 		f = &Failure{c.name(), err}
 		p.sys.failures.Add(1)
-		if hook := p.sys.onFailure; hook != nil {
-			hook(f)
-		}
+		p.sys.onFailure.tell(f)
 	}
 	if c.flags&(isEnding|isRetiring) != 0 { // it was the last that this state does
 		c.flags &^= isRetiring

@@ -40,8 +40,8 @@ import (
 type System struct {
 	executors    []*executor
 	clock        clock
-	onDeadLetter func(DeadLetter)
-	onFailure    func(*Failure)
+	onDeadLetter hook[DeadLetter]
+	onFailure    hook[*Failure]
 
 	pools    sync.Map // of *pool[M], by the type M
 	dead     deadLetters
@@ -97,16 +97,18 @@ func Executors(n int) Option {
 	}
 }
 
-// OnDeadLetter has f called for each dead letter, by the goroutine that made it one. It must not
-// wait.
+// OnDeadLetter has f called for each dead letter, once, on a goroutine of its own (some 0.5 µs). What
+// has made the message a dead letter waits for f, an executor for example: so f must not wait. A panic
+// in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
 func OnDeadLetter(f func(DeadLetter)) Option {
-	return func(y *System) error { y.onDeadLetter = f; return nil }
+	return func(y *System) error { y.onDeadLetter.set("actor.OnDeadLetter", f); return nil }
 }
 
-// OnFailure has f called for each failure of a behaviour, before its actor is restarted or stopped,
-// by the goroutine that runs it. It must not wait.
+// OnFailure has f called for each failure of a behaviour, once, before its actor is restarted or
+// stopped, on a goroutine of its own (some 0.5 µs). The actor waits for f, and its executor does: so f
+// must not wait. A panic in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
 func OnFailure(f func(*Failure)) Option {
-	return func(y *System) error { y.onFailure = f; return nil }
+	return func(y *System) error { y.onFailure.set("actor.OnFailure", f); return nil }
 }
 
 // New makes a system. It is to be closed. An option out of range is an ErrOption.
@@ -353,6 +355,10 @@ type Stats struct {
 	Dead     uint64 // letters, in all
 	Stopped  uint64 // of these, since their actors have ended
 	Failed   uint64 // of these, since a behaviour has failed with them
+
+	// Calls of OnFailure and OnDeadLetter that have panicked, or have called runtime.Goexit. The
+	// first one of each is logged, by slog.
+	HookFailures uint64
 }
 
 // Stats may be called at any time, also after Close.
@@ -366,6 +372,7 @@ func (y *System) Stats() Stats {
 	}
 	st.Stopped, st.Failed = y.dead[Stopped].Load(), y.dead[Failed].Load()
 	st.Dead = st.Stopped + st.Failed
+	st.HookFailures = y.onDeadLetter.Failures() + y.onFailure.Failures()
 	return st
 }
 

@@ -1,0 +1,94 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+)
+
+// How functions of the program's fail.
+var badEnds = map[string]func(){
+	"panic":  func() { panic("of a hook, by a test") },
+	"Goexit": runtime.Goexit,
+}
+
+func hookFailures(t *testing.T, s *coro.Scheduler, n uint64) {
+	t.Helper()
+	eventually(t, func() bool { return s.Stats().HookFailures == n }, "%d failures of hooks", n)
+}
+
+func TestAStallHookThatFailsHarmsNothing(t *testing.T) {
+	for name, fail := range badEnds {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1),
+				coro.WithStallHook(func(int) { fail() }))
+			for n := range uint64(2) { // the next one is called too
+				task, err := park.Start(s, coro.None{})
+				require.NoError(t, err)
+				hookFailures(t, s, n+1)
+				require.NoError(t, task.Wake())
+				_, err = task.Wait(soon(t))
+				require.NoError(t, err)
+			}
+			finish(t, s)
+		})
+	}
+}
+
+func TestASlowCallHookThatFailsHarmsNothing(t *testing.T) {
+	for name, fail := range badEnds {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1), coro.WithSlowCallHook(time.Millisecond,
+				func(coro.SlowCall) { fail() }))
+			slow := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+				eventually(t, func() bool { return s.Stats().HookFailures > 0 },
+					"it is reported")
+				return 0, nil
+			})
+			calling(t, s, testbody.Offload, slow, 0)
+			finish(t, s)
+		})
+	}
+}
+
+// An endingBadly receiver fails at its end.
+type endingBadly struct {
+	*receiver
+	fail func()
+}
+
+func (r endingBadly) Ended() {
+	close(r.ended)
+	r.fail()
+}
+
+func TestAReceiverThatFailsAtItsEndHarmsNothing(t *testing.T) {
+	for name, fail := range badEnds {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1))
+			stopped := endingBadly{newReceiver(64), fail}
+			a, err := s.SpawnCActor(stopped)
+			require.NoError(t, err)
+			left := endingBadly{newReceiver(64), fail}
+			_, err = s.SpawnCActor(left)
+			require.NoError(t, err)
+
+			require.NoError(t, a.Stop())
+			<-stopped.ended
+			hookFailures(t, s, 1)
+			require.NoError(t, s.Close(soon(t)))
+			<-left.ended // by the end of the scheduler
+			hookFailures(t, s, 2)
+			assert.ErrorIs(t, a.Send(testbody.ActorAdd, word(1)), coro.ErrActorEnded)
+		})
+	}
+}
