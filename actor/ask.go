@@ -93,10 +93,10 @@ func questionsOf[R any]() *sync.Pool {
 // mailbox is waited for, as by Send.
 //
 // A behaviour may call Ask if its actor is Waiting; others get ErrWaits, and use AskThen. Where the
-// asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError, also if
-// they are of different systems. It does not know of a question that was handed on in another
-// message, and of a parent that restarts or ends while its child asks: there the context of Ask
-// ends the wait.
+// asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError: also where
+// they ask through Adapt or a group, and are of different systems. It does not know of what lies
+// behind [Forward], of a question that was handed on in another message, and of a parent that
+// restarts or ends while its child asks: there the context of Ask ends the wait.
 func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R, error) {
 	var none R
 	if to.c == nil || message == nil {
@@ -151,6 +151,9 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h *caller) error {
 	c := r.c
 	most := c.kind.settings.room
+	if most == forwards {
+		return c.forwarder().send(ctx, m, x.ask, gen)
+	}
 	if err := h.beginWait(&c.slot); err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 	}
 	err := deliverWithRoom(c, m, x, gen, h)
 	if err != nil {
-		h.endWait()
+		h.endWait() // a group goes on to another one
 	}
 	return err
 }
@@ -197,10 +200,7 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 		}})
 	}
 	m := message(Reply[R]{q, 0})
-	if err := to.c.takePlace(); err != nil {
-		return err
-	}
-	err := deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
+	err := to.tellAs(m, &nodeExtra[Q]{ask: q}, 0, c.h)
 	if err == nil {
 		c.c.flags += oneAwaited
 	}

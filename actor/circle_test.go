@@ -40,7 +40,33 @@ func TestACircleOfQuestionsIsFound(t *testing.T) {
 	type ref = Ref[Reply[error]]
 	y, z := open(t), open(t)
 	same := func(r ref) ref { return r }
-	groups := map[string]func(ref) ref{"direct": same}
+	adapt := func(r ref) ref {
+		r, err := Adapt(r, func(m Reply[error]) Reply[error] { return m })
+		require.NoError(t, err)
+		return r
+	}
+	groups := map[string]func(ref) ref{
+		"direct": same, "Adapt": adapt, "Adapt twice": func(r ref) ref { return adapt(adapt(r)) },
+		"RoundRobin": func(r ref) ref {
+			g, err := RoundRobin(r)
+			require.NoError(t, err)
+			return g
+		},
+		"LeastLoaded of an ended one": func(r ref) ref {
+			ended, err := Spawn(y, of(func(*Context[Reply[error]], Reply[error]) error { return nil }))
+			require.NoError(t, err)
+			ended.Stop()
+			<-ended.Done()
+			g, err := LeastLoaded(adapt(ended), adapt(r))
+			require.NoError(t, err)
+			return g
+		},
+		"ConsistentHash": func(r ref) ref {
+			g, err := ConsistentHash(func(Reply[error]) uint64 { return 7 }, adapt(r))
+			require.NoError(t, err)
+			return adapt(g)
+		},
+	}
 	names := []string{"actor a", "actor b", "actor c"}
 	for name, back := range groups {
 		for n := range 3 {
@@ -88,4 +114,29 @@ func TestACircleOfAQuestionThatHasWaitedForRoom(t *testing.T) {
 	var circle *DeadlockError
 	require.ErrorAs(t, <-got, &circle)
 	require.Equal(t, []string{"b", "a"}, circle.Circle)
+}
+
+// A function that makes, or adapts, a question may ask: nobody waits then yet.
+func TestAQuestionWithinAQuestion(t *testing.T) {
+	y := open(t)
+	answer := spawn(t, y, answers)
+	ask := func(to Ref[query]) int {
+		v, err := Ask(t.Context(), to, func(to Reply[int]) query { return query{1, to} })
+		require.NoError(t, err)
+		return v
+	}
+	adapted, err := Adapt(answer, func(q query) query { q.n += ask(answer); return q })
+	require.NoError(t, err)
+	got := make(chan int, 1)
+	asks := spawn(t, y, func(*Context[int], int) error {
+		v, err := Ask(t.Context(), adapted, func(to Reply[int]) query {
+			return query{ask(adapted), to}
+		})
+		got <- v
+		return err
+	}, Waiting())
+	require.NoError(t, asks.Tell(1))
+	require.Equal(t, 3, <-got)
+	rest(t, y)
+	require.Nil(t, asks.c.waitsOn())
 }

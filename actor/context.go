@@ -67,4 +67,4 @@ func (r Ref[M]) Done() <-chan struct{} {
 }
 
 // isActor tells whether r is a single actor.
-func (r Ref[M]) isActor() bool { return r.c != nil && r.c.box.Load() != &r.c.pool().forward }
+func (r Ref[M]) isActor() bool { return r.c != nil && r.c.kind.settings.room != forwards }

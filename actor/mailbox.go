@@ -140,7 +140,6 @@ func (c *cell[M]) pool() *pool[M] { return (*kindOf[M])(unsafe.Pointer(c.kind)).
 const (
 	wasDormant = 0
 	wasEnded   = -1
-	wasForward = -2 // the cell stands for others
 )
 
 // claim makes a dormant actor active, with that many messages that are pending. The caller has the
@@ -184,8 +183,6 @@ func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 			depth += c.behind()
 		case &p.ended:
 			return wasEnded
-		case &p.forward:
-			return wasForward
 		default:
 			n.next = old
 			depth += old.count()

@@ -18,8 +18,7 @@ const (
 // A pool has what actors of one system with messages of one type have in common.
 type pool[M any] struct {
 	sys      *System
-	ended    node[M] // in a box
-	forward  node[M]
+	ended    node[M]      // in a box
 	pointers bool         // messages have pointers
 	replies  []replyField // where messages may have a Reply
 	locals   []local[M]

@@ -61,8 +61,8 @@ func (r Ref[M]) Tell(m M) error {
 	}
 	p := c.pool()
 	h := callers.At(asm.Goroutine()) // thisCaller, inlined
-	if c.kind.settings.room > 0 {
-		return tellWithRoom(c, m, h)
+	if c.kind.settings.room != 0 {
+		return r.tellAs(m, nil, 0, h)
 	}
 	if h == nil || h.exec == nil || h.sys != p.sys {
 		return p.deliver(c, m, nil, 0, h)
@@ -101,7 +101,7 @@ func (r Ref[M]) Tell(m M) error {
 		h.flood()
 	case depth < 0:
 		p.takeBack(l, n)
-		return p.refused(c, m, depth, nil, 0)
+		return errorOf(&c.slot, ErrStopped)
 	}
 	return nil
 }
@@ -115,30 +115,17 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 	if c == nil {
 		return errorOf(nil, ErrNoRef)
 	}
-	p := c.pool()
-	if c.box.Load() == &p.forward {
-		return c.recv.(forward[M]).send(ctx, m)
-	}
-	if c.kind.settings.room == 0 {
+	switch c.kind.settings.room {
+	case 0:
 		return r.Tell(m)
+	case forwards:
+		return c.forwarder().send(ctx, m, nil, 0)
 	}
 	h := thisCaller()
 	if err := c.side.Load().room.enter(ctx, &c.slot, h); err != nil {
 		return err
 	}
 	return deliverWithRoom(c, m, nil, 0, h)
-}
-
-// refused is the error of a message that put has not put; or it hands the message on.
-func (p *pool[M]) refused(c *cell[M], m M, why int, x *nodeExtra[M], gen uint32) error {
-	if why != wasForward {
-		return errorOf(&c.slot, ErrStopped)
-	}
-	var ask asked
-	if x != nil {
-		ask = x.ask
-	}
-	return c.recv.(forward[M]).tell(m, ask, gen)
 }
 
 // takeBack takes a node back that put has not put.
@@ -162,12 +149,20 @@ func (c *cell[M]) takePlace() error {
 	return errorOf(&c.slot, ErrFull)
 }
 
-// tellWithRoom is Tell to a mailbox with a bound.
-func tellWithRoom[M any](c *cell[M], m M, h *caller) error {
+// tellAs is Tell of a message that may ask, to whatever the reference is.
+func (r Ref[M]) tellAs(m M, x *nodeExtra[M], gen uint32, h *caller) error {
+	c := r.c
+	if c.kind.settings.room == forwards {
+		var ask asked
+		if x != nil {
+			ask = x.ask
+		}
+		return c.forwarder().tell(m, ask, gen)
+	}
 	if err := c.takePlace(); err != nil {
 		return err
 	}
-	return deliverWithRoom(c, m, nil, 0, h)
+	return deliverWithRoom(c, m, x, gen, h)
 }
 
 // deliverWithRoom is deliver for a sender that has a place, which it gives back if need be.
@@ -206,7 +201,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	}
 	switch {
 	case depth < 0:
-		return p.refused(c, m, depth, x, asked)
+		return errorOf(&c.slot, ErrStopped)
 	case depth == wasDormant && inside:
 		h.exec.start(&c.slot)
 	case depth == wasDormant:
