@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/organzine/coro/actor"
@@ -34,14 +33,15 @@ type activation[S, M any] struct {
 	failed place // that of the message that has failed last,
 	tries  int   // so often,
 	why    error // by that
-	noted  bool  // that the handler has called runtime.Goexit
 }
 
 func (k *Kind[S, M]) spawn(h *hold, key string) (actor.Ref[[]*delivery], error) {
 	return actor.Spawn(h.n.sys, func() *activation[S, M] {
 		return &activation[S, M]{k: k, h: h, key: key}
-	}, actor.Waiting(), actor.Resume(), actor.Retry(h.n.o.Tries*h.n.o.Room+1))
+	}, actor.Waiting(), actor.Resume())
 }
+
+func (a *activation[S, M]) caller() caller { return caller{a.h.n, address{a.k.name, a.key}} }
 
 // Started has the actor end when it is idle.
 func (a *activation[S, M]) Started(c *actor.Context[[]*delivery]) error {
@@ -52,17 +52,17 @@ func (a *activation[S, M]) Started(c *actor.Context[[]*delivery]) error {
 
 // Stopped tells the hold. The snapshot was written before the last ack.
 func (a *activation[S, M]) Stopped(*actor.Context[[]*delivery], error) {
-	a.h.ended(address{a.k.name, a.key}, a.self)
+	a.h.ended(a.caller().address, a.self)
 }
 
-// Receive handles a batch. It is called with it again after a runtime.Goexit.
+// Receive handles a batch. If that ends by a panic, which is a mistake of this package or of the
+// client's, the batch comes again: the hold is lost.
 func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*delivery) error {
 	returned := false
 	defer func() {
-		if !returned && !a.noted {
-			a.h.lose(errors.New("a Codec, or a hook, has panicked, or called runtime.Goexit"))
+		if !returned {
+			a.h.lose(errors.New("a batch has ended by a panic"))
 		}
-		a.noted = false
 	}()
 	a.handleAll(batch)
 	returned = true
@@ -72,11 +72,8 @@ func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*deliv
 // handleAll handles a batch, or loses the hold, or leaves the rest as the hold is left.
 func (a *activation[S, M]) handleAll(batch []*delivery) {
 	for wait := 5 * time.Millisecond; len(batch) > 0; {
-		if err := a.h.usable(); err != nil { // not acked
-			if errors.Is(err, errDeposed) {
-				a.h.lose(err) // also if the session is renewed after all: this batch is left out
-			}
-			return
+		if !a.h.goesOn() {
+			return // not acked
 		}
 		n := len(batch)
 		if a.one {
@@ -169,7 +166,8 @@ func (a *activation[S, M]) load() error {
 			if a.snap.token > a.h.token {
 				return errDeposed
 			}
-			if err = decodeWith(a.k.state, a.snap.state, a.state); err == nil {
+			err = a.caller().call(func() error { return a.k.state.Decode(a.snap.state, a.state) })
+			if err == nil {
 				a.snap.state = nil
 			}
 		} else {
@@ -184,7 +182,7 @@ func (a *activation[S, M]) load() error {
 	return nil
 }
 
-// handle calls the handler with a message, or makes it a dead letter.
+// handle has the handler called with a message, or makes it a dead letter.
 func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 	d.answered = nil
 	n := a.h.n
@@ -196,47 +194,45 @@ func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 		n.dead(d, 1, a.bad)
 		return false, nil
 	}
-	var m M
-	if err := decodeWith(a.k.message, d.data, &m); err != nil {
-		n.dead(d, 1, errorf(ErrDecode, "the message: %v", err))
-		return false, nil
-	}
-	ctx := context.WithValue(a.h.ctx, turnKey{}, address{a.k.name, a.key})
-	t := &Turn[S]{State: a.state, ctx: ctx, of: d, token: a.h.token}
-	if err := a.call(t, m); err != nil {
+	c := a.caller()
+	t := &Turn[S]{State: a.state, ctx: context.WithValue(a.h.ctx, callerKey{}, c), of: d, token: a.h.token}
+	decoded := false
+	err = c.call(func() error {
+		var m M
+		if err := a.k.message.Decode(d.data, &m); err != nil {
+			return err
+		}
+		decoded = true
+		return a.turn(t, m)
+	})
+	switch {
+	case err == nil:
+		a.state = t.State
+		return t.unchanged, nil
+	case decoded:
 		return false, err
 	}
-	a.state = t.State
-	if d.reply != "" {
-		d.answered = answerOf(t.answer, t.answered)
-	}
-	return t.unchanged, nil
+	n.dead(d, 1, errorf(ErrDecode, "the message: %v", err))
+	return false, nil
 }
 
-// turnKey is the key of a handler's context for its actor's address.
-type turnKey struct{}
+// callerKey is the key of a handler's context for its caller.
+type callerKey struct{}
 
-func (a *activation[S, M]) call(t *Turn[S], m M) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
-			return
-		}
-		a.fails(t.of, actor.ErrGoexit) // the goroutine ends; Receive is called again
-		a.noted = true
-	}()
+// turn calls the handler.
+func (a *activation[S, M]) turn(t *Turn[S], m M) (err error) {
 	if extract := a.h.n.o.Extract; extract != nil {
 		t.ctx = extract(t.ctx, t.of.header)
 	}
-	err = a.k.handle(t, m)
-	if err == nil && t.State == nil {
-		err = errorf(ErrOption, "the handler has set Turn.State to nil")
+	if err := a.k.handle(t, m); err != nil {
+		return err
 	}
-	returned = true
+	if t.State == nil {
+		return errorf(ErrOption, "the handler has set Turn.State to nil")
+	}
+	if t.of.reply != "" {
+		t.of.answered, err = answerOf(t.answer, t.answered)
+	}
 	return err
 }
 
@@ -245,7 +241,11 @@ func (a *activation[S, M]) call(t *Turn[S], m M) (err error) {
 func (a *activation[S, M]) save(last *delivery) (err error) {
 	data := a.snap.state // as it was, if it cannot be decoded
 	if a.state != nil {
-		if data, err = encodeWith(a.k.state, a.state); err != nil {
+		err = a.caller().call(func() (err error) {
+			data, err = a.k.state.Encode(a.state)
+			return err
+		})
+		if err != nil {
 			a.fails(last, err)
 			return err
 		}

@@ -31,30 +31,18 @@ func (n *Node) listen() (err error) {
 	return err
 }
 
-func (a *asks) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for address, c := range a.wait {
-		delete(a.wait, address)
-		c <- &message{fail: leftText}
-	}
-}
-
-const (
-	leftText     = "left"
-	noAnswerText = "no answer"
-)
+const noAnswerText = "no answer"
 
 // answerOf is the answer as a message.
-func answerOf(v any, has bool) *message {
+func answerOf(v any, has bool) (*message, error) {
 	if !has {
-		return &message{fail: noAnswerText}
+		return &message{fail: noAnswerText}, nil
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return &message{fail: "the answer cannot be encoded: " + err.Error()}
+		return nil, fmt.Errorf("the answer cannot be encoded: %w", err)
 	}
-	return &message{data: data}
+	return &message{data: data}, nil
 }
 
 // A Question is a message to the actor of a key, for Ask.
@@ -81,16 +69,15 @@ func (k *Kind[S, M]) To(key string, m M, opts ...SendOption) Question {
 // its node or the asker's connection has died, is waited for in vain; the message is handled all the
 // same.
 //
-// Errors: those of Tell; ErrNoAnswer; ErrDead; ErrDecode, if the answer is no R. A handler that asks
-// its own actor gets ErrOption.
+// Errors: those of Tell; ErrNoAnswer; ErrDead; ErrDecode, if the answer is no R. A handler or a hook
+// that asks its own actor gets ErrInside.
 func Ask[R any](ctx context.Context, q Question) (r R, err error) {
 	n := q.n
 	if n == nil {
 		return r, errorf(ErrOption, "the zero Question: use Kind.To")
 	}
-	if ctx.Value(turnKey{}) == (address{q.kind, q.key}) {
-		return r, errorf(ErrOption, "%s %q asks itself, and would wait for its own end: use Tell",
-			q.kind, q.key)
+	if q.isOf(ctx) {
+		return r, errorf(ErrInside, "%s %q asks itself: use Tell", q.kind, q.key)
 	}
 	ctx, cancel := limited(ctx, 6*n.o.TTL)
 	defer cancel()
@@ -108,20 +95,31 @@ func Ask[R any](ctx context.Context, q Question) (r R, err error) {
 	}
 	select {
 	case <-ctx.Done():
-		return r, fmt.Errorf("nats: no answer of %s %q came: %w", q.kind, q.key, ctx.Err())
+		return r, fmt.Errorf("nats: no answer of %s %q came: %w", q.kind, q.key, ended(ctx))
 	case <-n.ctx.Done():
-		return r, errorf(ErrLeft, "%s", n.o.Name)
+		return r, context.Cause(n.ctx)
 	case a := <-c:
 		return decodeAnswer[R](a)
 	}
+}
+
+// isOf tells whether the question is for the actor that asks: by its handler's context, or by the
+// goroutine.
+func (q Question) isOf(ctx context.Context) bool {
+	is := func(c caller) bool {
+		return c.n.o.Cluster == q.n.o.Cluster && c.address == address{q.kind, q.key}
+	}
+	if c, ok := ctx.Value(callerKey{}).(caller); ok && is(c) {
+		return true
+	}
+	c := here()
+	return c != nil && is(*c)
 }
 
 func decodeAnswer[R any](a *message) (r R, err error) {
 	switch dead := "nats: " + ErrDead.Error(); {
 	case a.fail == noAnswerText:
 		return r, fmt.Errorf("nats: %w", ErrNoAnswer)
-	case a.fail == leftText:
-		return r, fmt.Errorf("nats: %w", ErrLeft)
 	case strings.HasPrefix(a.fail, dead):
 		return r, fmt.Errorf("nats: %w%s", ErrDead, a.fail[len(dead):])
 	case a.fail != "":

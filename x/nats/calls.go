@@ -1,6 +1,9 @@
 package nats
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // calls makes calls one after the other, by a goroutine of its own that ends when there are none.
 type calls struct {
@@ -13,17 +16,21 @@ type calls struct {
 
 func newCalls() *calls { return &calls{} }
 
-func (q *calls) add(f func()) {
+func (q *calls) add(f func()) { q.addMost(math.MaxInt, f) }
+
+// addMost is add, unless that many calls wait.
+func (q *calls) addMost(most int, f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped {
-		return
+	if q.stopped || len(q.queue) >= most {
+		return false
 	}
 	q.queue = append(q.queue, f)
 	if !q.running {
 		q.running = true
 		go q.run()
 	}
+	return true
 }
 
 func (q *calls) run() {
@@ -37,6 +44,7 @@ func (q *calls) run() {
 			return
 		}
 		f := q.queue[0]
+		q.queue[0] = nil
 		q.queue = q.queue[1:]
 		q.mu.Unlock()
 		f()

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 )
 
-// A Codec encodes states, messages and answers. It is called by several goroutines at a time.
+// A Codec encodes states and messages. It is called by several goroutines at a time. Bytes that it
+// cannot decode, or panics at, are an ErrDecode: a message is a dead letter at once then. A state that
+// it cannot encode is a failed try of the message that has made the state.
 type Codec interface {
 	Encode(v any) ([]byte, error)
 	Decode(data []byte, into any) error // into is a pointer
@@ -20,23 +21,6 @@ type jsonCodec struct{}
 
 func (jsonCodec) Encode(v any) ([]byte, error)       { return json.Marshal(v) }
 func (jsonCodec) Decode(data []byte, into any) error { return json.Unmarshal(data, into) }
-
-// encodeWith and decodeWith make an error of a Codec's panic.
-func encodeWith(c Codec, v any) (data []byte, err error) {
-	defer recovered(&err)
-	return c.Encode(v)
-}
-
-func decodeWith(c Codec, data []byte, into any) (err error) {
-	defer recovered(&err)
-	return c.Decode(data, into)
-}
-
-func recovered(err *error) {
-	if v := recover(); v != nil {
-		*err = &PanicError{v, debug.Stack()}
-	}
-}
 
 // OneOf is the Codec of messages of an interface type M: JSON, with the name of the type beside the
 // value. It takes a value of each type that there is. Two types of one name, or a nil, panic, as

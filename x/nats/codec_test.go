@@ -59,41 +59,26 @@ func TestACodecThatPanics(t *testing.T) {
 	require.Equal(t, "[1,3]", stateOf(t, n, "x"))
 }
 
-// What ends a batch otherwise loses the hold: nothing of the batch is acked, or remembered.
-func TestACodecThatEndsTheGoroutine(t *testing.T) {
+// What ends a batch otherwise, here an ack, loses the hold: nothing of the batch is forgotten.
+func TestABatchThatEndsByAPanic(t *testing.T) {
 	n := join(t, Loopback(), Options{Partitions: 1})
-	var bad bool
 	k, err := Define(n, "ledger", func(c *Turn[[]int], m entryOf) error {
 		*c.State = append(*c.State, m.Number)
 		return nil
-	}, Messages(badCodec{JSON, func() {
-		if bad {
-			goexit()
-		}
-	}}))
+	})
 	require.NoError(t, err)
-	h := &hold{n: n, token: 1, ctx: n.ctx}
+	h := &hold{n: n, token: 1}
 	h.ctx, h.cancel = context.WithCancel(n.ctx)
 	a := &activation[[]int, entryOf]{k: k, h: h, key: "x"}
 	batch, acked := batchOf(t, 1, 2, 3)
-	receive := func() {
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = a.Receive(nil, batch)
-		}()
-		<-ended
-	}
-	bad = true
-	receive()
+	ack := batch[1].ack
+	batch[1].ack = func() { panic("of a client") }
+	require.Panics(t, func() { _ = a.Receive(nil, batch) })
 	require.True(t, h.lost.Load())
-	require.Empty(t, *acked)
-	_, err = n.link.store(states).get(n.ctx, snapshotKey("ledger", "x"))
-	require.ErrorIs(t, err, errNoEntry)
-	bad = false
+	batch[1].ack = ack
 	a.h = &hold{n: n, token: 1, ctx: n.ctx}
-	receive()
-	require.Equal(t, []int{1, 2, 3}, *acked)
+	require.NoError(t, a.Receive(nil, batch))
+	require.Equal(t, []int{1, 1, 2, 3}, *acked)
 	require.Equal(t, "[1,2,3]", stateOf(t, n, "x"))
 }
 

@@ -24,6 +24,9 @@ var (
 		"configuration), and enable JetStream for the account")
 	// ErrLeft: Leave was called.
 	ErrLeft = errors.New("the node has left the cluster: Join again")
+	// ErrInside: a handler has called Leave of its node, or Ask of its own actor, or a hook has.
+	// Nothing was done.
+	ErrInside = errors.New("within a handler or a hook, that it would wait for")
 	// ErrNoAnswer: the handler returned without an answer.
 	ErrNoAnswer = errors.New("no answer: the handler has to call Turn.Answer")
 	// ErrDead: the message that asked has become a dead letter.
@@ -34,20 +37,6 @@ var (
 	ErrTooLarge = errors.New("the message is too large: raise max_payload of the servers, " +
 		"or send a reference to what is large")
 )
-
-// A PanicError is a panic of a handler, a Codec, or Options.Extract.
-type PanicError struct {
-	Value any    // the argument of panic
-	Stack []byte // of the goroutine, as debug.Stack formats it
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // Errors of transports, for the package itself.
 var (

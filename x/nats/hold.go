@@ -203,13 +203,6 @@ func (h *hold) read() {
 
 func (h *hold) tell(a address, batch []*delivery) {
 	k := h.n.kind(a.kind)
-	if k == nil {
-		for _, d := range batch {
-			h.n.dead(d, 0, errorf(ErrKind, "%q", a.kind))
-			h.finish(d)
-		}
-		return
-	}
 	for {
 		h.mu.Lock()
 		ref, has := h.actors[a]
@@ -251,6 +244,16 @@ func (h *hold) usable() error {
 		return errDeposed
 	}
 	return nil
+}
+
+// goesOn tells whether more may be begun. Where nothing may, as the session is over, the hold is
+// lost, also if the session is renewed after all: what is not begun now is left out.
+func (h *hold) goesOn() bool {
+	err := h.usable()
+	if errors.Is(err, errDeposed) {
+		h.lose(err)
+	}
+	return err == nil
 }
 
 var errLeaving = errors.New("the partition is handed over")

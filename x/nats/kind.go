@@ -45,8 +45,14 @@ func Messages(c Codec) KindOption { return func(o *kindOptions) { o.message = c 
 // panics, or calls runtime.Goexit: up to Options.Tries times, then the message is a dead letter.
 func Define[S, M any](n *Node, name string, handle func(*Turn[S], M) error,
 	opts ...KindOption) (*Kind[S, M], error) {
+	if n == nil {
+		return nil, errorf(ErrOption, "a nil Node")
+	}
 	o := kindOptions{JSON, JSON}
 	for _, f := range opts {
+		if f == nil {
+			return nil, errorf(ErrOption, "kind %s: a nil KindOption", name)
+		}
 		f(&o)
 	}
 	switch {
@@ -74,14 +80,18 @@ func Define[S, M any](n *Node, name string, handle func(*Turn[S], M) error,
 func (n *Node) kind(name string) behaviour {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.kinds[name]
+	if k := n.kinds[name]; k != nil {
+		return k
+	}
+	return strangers(name)
 }
 
 // A SendOption is an option of Tell and Ask.
 type SendOption func(*message)
 
 // ID names a message, so that one that is sent twice to a key counts once: within two minutes, and
-// as long as the id is among the last Options.Window of the key. By default it is random.
+// as long as the id is among the last Options.Window of the key. By default it is random. An empty
+// id is an ErrOption.
 func ID(id string) SendOption { return func(m *message) { m.id = id } }
 
 // With puts a value into the message's header: see Turn.Header.
@@ -93,7 +103,7 @@ func With(name, value string) SendOption { return func(m *message) { m.header[na
 // the error is an ErrUnavailable, and the message may have been stored all the same. A sender that
 // waits for each Tell has its messages to one key handled in order.
 //
-// Errors: ErrKey, ErrLeft, ErrUnavailable, ErrTooLarge, and those of ctx and the Codec.
+// Errors: ErrKey, ErrOption, ErrLeft, ErrUnavailable, ErrTooLarge, and those of ctx and the Codec.
 func (k *Kind[S, M]) Tell(ctx context.Context, key string, m M, opts ...SendOption) error {
 	return k.send(ctx, key, m, "", opts)
 }
@@ -104,7 +114,7 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 		return errorf(ErrKey, "it has %d", len(key))
 	}
 	if n.ctx.Err() != nil {
-		return errorf(ErrLeft, "%s", n.o.Name)
+		return context.Cause(n.ctx)
 	}
 	data, err := k.message.Encode(m)
 	if err != nil {
@@ -112,7 +122,14 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 	}
 	to := &message{id: nuid.Next(), kind: k.name, key: key, reply: reply, header: Header{}, data: data}
 	for _, f := range opts {
+		if f == nil {
+			return errorf(ErrOption, "a nil SendOption")
+		}
 		f(to)
+	}
+	if to.id == "" {
+		return errorf(ErrOption, `ID(""): each message would count as the same one: give an ID that `+
+			"names the message, or leave the option out")
 	}
 	if n.o.Inject != nil {
 		n.o.Inject(ctx, to.header)

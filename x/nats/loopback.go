@@ -56,8 +56,8 @@ type loopLink struct {
 }
 
 func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,8 +79,8 @@ func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
 
 // do calls f with the lock held, unless there is a fault.
 func (h *loopback) do(ctx context.Context, op, of string, f func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ended(ctx)
 	}
 	var after bool
 	var fault error

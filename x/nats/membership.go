@@ -154,7 +154,7 @@ func (n *Node) enter(ctx context.Context) error {
 				case <-time.After(n.o.TTL / 8):
 					continue
 				case <-ctx.Done():
-					return ctx.Err()
+					return ended(ctx)
 				}
 			}
 		}

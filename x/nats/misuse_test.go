@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -16,7 +17,8 @@ import (
 func TestJoinWithWrongOptions(t *testing.T) {
 	ctx := within(t, 20*time.Second)
 	for _, o := range []Options{{Cluster: "a.b"}, {Name: "a b"}, {Partitions: -1}, {Partitions: 1 << 20},
-		{TTL: time.Millisecond}, {TTL: 2 * time.Hour}, {Room: -1}, {Tries: -1}, {Idle: -1}, {Window: 5000},
+		{TTL: time.Millisecond}, {TTL: 2 * time.Hour}, {Room: -1}, {Tries: -1}, {Tries: mostTries + 1},
+		{Tries: 1 << 55}, {Tries: math.MaxInt}, {Idle: -1}, {Window: 5000},
 		{Replicas: 9}} {
 		_, err := Join(ctx, Loopback(), o)
 		require.ErrorIs(t, err, ErrOption, "%+v", o)
@@ -42,7 +44,7 @@ func TestJoinTwiceWithOneName(t *testing.T) {
 func TestANameOfANodeThatHasCrashed(t *testing.T) {
 	over := Loopback()
 	n := join(t, over, Options{Name: "one", TTL: 200 * time.Millisecond})
-	n.cancel() // it is not renewed any more
+	n.cancel(nil) // it is not renewed any more
 	join(t, over, Options{Name: "one", TTL: 200 * time.Millisecond})
 }
 
@@ -107,6 +109,55 @@ func TestContextsThatEnd(t *testing.T) {
 	})
 }
 
+// Errors have both what has ended the context, and its Err.
+func TestCausesOfContexts(t *testing.T) {
+	cause := errors.New("the caller's reason")
+	overBoth(t, func(t *testing.T, transport func() Transport) {
+		n := join(t, transport(), Options{})
+		k := bank(t, n) // nobody serves
+		calls := map[string]func(context.Context) error{
+			"Tell":  func(ctx context.Context) error { return k.Tell(ctx, "x", balance{}) },
+			"Ask":   func(ctx context.Context) error { _, err := Ask[int64](ctx, k.To("x", balance{})); return err },
+			"Leave": func(ctx context.Context) error { return n.Leave(ctx) },
+			"Join": func(ctx context.Context) error {
+				_, err := Join(ctx, transport(), Options{Partitions: 8})
+				return err
+			},
+		}
+		for _, name := range []string{"Join", "Tell", "Ask", "Leave"} {
+			ended, cancel := context.WithCancelCause(context.Background())
+			cancel(cause)
+			err := calls[name](ended)
+			require.ErrorIs(t, err, cause, name)
+			require.ErrorIs(t, err, context.Canceled, name)
+			if name == "Ask" {
+				late, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, cause)
+				defer cancel()
+				err = calls[name](late)
+				require.ErrorIs(t, err, cause, name)
+				require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			}
+		}
+	})
+}
+
+func TestWrongSendOptions(t *testing.T) {
+	overBoth(t, func(t *testing.T, transport func() Transport) {
+		n := join(t, transport(), Options{})
+		k := bank(t, n)
+		require.NoError(t, n.Start())
+		ctx := within(t, 20*time.Second)
+		for _, o := range []SendOption{nil, ID("")} {
+			require.ErrorIs(t, k.Tell(ctx, "x", deposit{1, 1}, o), ErrOption)
+			_, err := Ask[int64](ctx, k.To("x", deposit{1, 1}, With("a", "b"), o))
+			require.ErrorIs(t, err, ErrOption)
+		}
+		b, err := Ask[int64](ctx, k.To("x", balance{}))
+		require.NoError(t, err)
+		require.Zero(t, b)
+	})
+}
+
 func TestTellWhileTheServerIsAway(t *testing.T) {
 	o := serverOptions(t.TempDir(), -1)
 	s := serve(t, o)
@@ -140,6 +191,11 @@ func TestWrongKinds(t *testing.T) {
 	_, err = Define[account, deposit](n, "a", nil)
 	require.ErrorIs(t, err, ErrOption)
 	_, err = Define(n, "a", handle, Messages(nil))
+	require.ErrorIs(t, err, ErrOption)
+	_, err = Define(n, "a", handle, nil)
+	require.ErrorIs(t, err, ErrOption)
+	require.ErrorContains(t, err, "nil KindOption")
+	_, err = Define[account, deposit](nil, "a", handle)
 	require.ErrorIs(t, err, ErrOption)
 	_, err = Define(n, "a", func(*Turn[account], move) error { return nil })
 	require.ErrorContains(t, err, "OneOf")
@@ -256,7 +312,7 @@ func TestAHandlerThatAsksItself(t *testing.T) {
 	require.NoError(t, n.Start())
 	ctx := within(t, 20*time.Second)
 	require.NoError(t, k.Tell(ctx, "a", "self"))
-	require.ErrorIs(t, <-got, ErrOption)
+	require.ErrorIs(t, <-got, ErrInside)
 	v, err := Ask[int](ctx, k.To("a", "other"))
 	require.NoError(t, err)
 	require.Equal(t, 1, v)

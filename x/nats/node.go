@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,11 +17,12 @@ import (
 // A Node is a member of a cluster: it sends, and after Start it has actors.
 type Node struct {
 	o      Options
-	id     string // of this Join
+	id     string    // of this Join
+	log    *logQueue // nil: nothing is logged
 	link   link
 	sys    *actor.System
-	ctx    context.Context // until Leave
-	cancel context.CancelFunc
+	ctx    context.Context // until Leave, or a failure, which is its cause
+	cancel context.CancelCauseFunc
 	ends   sync.WaitGroup // of goroutines
 	ending atomic.Bool
 	done   chan struct{}
@@ -76,6 +78,10 @@ func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, err
 	n := &Node{o: o, id: id, woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
 		taking: make(chan struct{}, 16), done: make(chan struct{}), kinds: map[string]behaviour{},
 		holds: map[int]*hold{}, view: newView()}
+	if h := o.Log.Handler(); h != slog.DiscardHandler {
+		n.log = newLogQueue(n, h)
+		n.o.Log = slog.New(n.log)
+	}
 	var err error
 	if n.link, err = t.open(ctx, &n.o); err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, err
 		n.link.close()
 		return nil, err
 	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	if err = n.enter(ctx); err == nil {
 		if err = n.watch(); err == nil {
 			err = n.listen()
@@ -110,7 +116,10 @@ func (n *Node) Name() string { return n.o.Name }
 func (n *Node) Start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.leaving {
+	switch {
+	case n.err != nil:
+		return n.err
+	case n.leaving:
 		return errorf(ErrLeft, "%s", n.o.Name)
 	}
 	n.serves = true
@@ -231,8 +240,12 @@ func (n *Node) reconcile() {
 // Leave hands all partitions over, and ends the node: what is in hand is finished, and its effects
 // are written. If ctx ends before, the rest is left to others, which take it when the TTL has
 // passed; then Leave returns the error of ctx, and the node ends when its handlers have returned.
-// Nothing that was accepted is lost either way.
+// Nothing that was accepted is lost either way. A handler or a hook of the node that calls Leave gets
+// ErrInside: it has to start a goroutine that does.
 func (n *Node) Leave(ctx context.Context) error {
+	if c := here(); c != nil && c.n == n {
+		return errorf(ErrInside, "Leave of node %s: call it by another goroutine, go node.Leave(…)", n.o.Name)
+	}
 	n.mu.Lock()
 	if n.leaving {
 		n.mu.Unlock()
@@ -240,7 +253,7 @@ func (n *Node) Leave(ctx context.Context) error {
 		case <-n.done:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return ended(ctx)
 		}
 	}
 	n.leaving = true
@@ -280,7 +293,10 @@ func (n *Node) Leave(ctx context.Context) error {
 	case <-n.done:
 	case <-ctx.Done(): // a handler does not return
 	}
-	return ctx.Err()
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	return nil
 }
 
 func (n *Node) busy() bool {
@@ -291,15 +307,19 @@ func (n *Node) busy() bool {
 
 // endLoops ends the goroutines that renew and take.
 func (n *Node) endLoops() {
-	n.cancel()
+	n.cancel(errorf(ErrLeft, "%s", n.o.Name))
 	n.ends.Wait()
 }
 
-// fail ends the node by an error.
+// fail ends the node by an error: the first one counts.
 func (n *Node) fail(err error) {
 	n.mu.Lock()
-	n.leaving, n.err = true, err
+	if n.err == nil {
+		n.leaving, n.err = true, err
+	}
 	n.mu.Unlock()
+	n.cancel(err)
+	n.o.Log.Error("node failed", "node", n.o.Name, "err", err)
 	n.endSession(err.Error())
 	go n.end()
 }
@@ -319,9 +339,11 @@ func (n *Node) end() {
 		unwatch()
 	}
 	n.link.close()
-	n.asks.end()
 	if err := n.sys.Close(); err != nil && !errors.Is(err, actor.ErrStopped) {
 		n.o.Log.Warn("actors", "err", err)
+	}
+	if n.log != nil {
+		n.log.flush()
 	}
 	close(n.done)
 }

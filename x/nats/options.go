@@ -26,10 +26,11 @@ type Options struct {
 	// Room is how many messages of a partition are at a node at a time, not acked; 1 to 10 000, 256
 	// by default.
 	Room int
-	// Tries is how often a message is handled that fails, before it is a dead letter; 5 by default.
+	// Tries is how often a message is handled that fails, before it is a dead letter, 1 to 1 000 000;
+	// 5 by default.
 	Tries int
 	// Idle is the time without messages after which a key's actor ends, and its state is in the
-	// bucket alone; 5 min by default.
+	// bucket alone, 1 ms at least; 5 min by default.
 	Idle time.Duration
 	// Window is how many message ids of each key are remembered; 64 by default, at most 4096. Each
 	// makes a snapshot 8 bytes longer.
@@ -41,14 +42,16 @@ type Options struct {
 	// node that comes first.
 	Memory bool
 	// OnDeadLetter is called with each message that cannot be handled, before it is acked: at least
-	// once. It may wait, and the key's other messages wait too.
+	// once. It may wait, and the key's other messages wait too. If it panics, or calls
+	// runtime.Goexit, the message is acked all the same.
 	OnDeadLetter func(DeadLetter)
 	// Inject writes what a trace needs from the sender's context into the header; Extract makes the
 	// handler's context of it.
 	Inject  func(context.Context, Header)
 	Extract func(context.Context, Header) context.Context
 	// Log is told about partitions that come and go, and errors that are tried again. By default
-	// there is none.
+	// there is none. The node does not wait for its handler: beyond 1000 records that wait for a slow
+	// one, records are dropped.
 	Log *slog.Logger
 }
 
@@ -60,6 +63,8 @@ type DeadLetter struct {
 	Tries         int
 	Err           error // of the last try
 }
+
+const mostTries = 1_000_000
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -92,8 +97,8 @@ func (o *Options) complete() error {
 		return errorf(ErrOption, "TTL %v: 100ms to 1h", o.TTL)
 	case o.Room < 1 || o.Room > 10_000:
 		return errorf(ErrOption, "Room %d: 1 to 10000", o.Room)
-	case o.Tries < 1:
-		return errorf(ErrOption, "Tries %d: 1 at least", o.Tries)
+	case o.Tries < 1 || o.Tries > mostTries:
+		return errorf(ErrOption, "Tries %d: 1 to %d", o.Tries, mostTries)
 	case o.Idle < time.Millisecond:
 		return errorf(ErrOption, "Idle %v: 1ms at least", o.Idle)
 	case o.Window < 1 || o.Window > 4096:

@@ -9,6 +9,15 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
+// ended is the error of a context that has ended: errors.Is finds its Err in it, and its cause.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
 // limited gives ctx that much time if it has no deadline.
 func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
@@ -18,24 +27,28 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 }
 
 // persist calls f until that succeeds, or says that calling it again is of no use, or the connection
-// is closed, or ctx ends, or left, which is the node's. It waits longer from call to call, up to
-// most.
+// is closed, or ctx ends, or left, which is the node's: then the error has the cause of that. It
+// waits longer from call to call, up to most.
 func persist(ctx, left context.Context, most time.Duration, f func() (again bool, err error)) error {
-	var last error
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, most) {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, last)
-		}
 		again, err := f()
-		if err == nil || !again || errors.Is(err, natsgo.ErrConnectionClosed) {
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return errors.Join(ended(ctx), err)
+		case !again || errors.Is(err, natsgo.ErrConnectionClosed):
 			return err
 		}
-		last = err
 		select {
 		case <-ctx.Done():
+			return errors.Join(ended(ctx), err)
 		case <-time.After(wait):
 		case <-left.Done():
-			return errors.Join(fmt.Errorf("nats: %w", ErrLeft), last)
+			return errors.Join(context.Cause(left), err)
 		}
 	}
 }
