@@ -73,15 +73,14 @@ func (q *question[R]) fail(gen uint32, err error) {
 	}
 }
 
-// questions has a *sync.Pool of *question[R] for each R, by (*R)(nil).
-var questions sync.Map
-
-func questionsOf[R any]() *sync.Pool {
+// questionsOf is the pool of y's *question[R]: a question's channel belongs to the bubble of
+// testing/synctest that y belongs to.
+func questionsOf[R any](y *System) *sync.Pool {
 	key := any((*R)(nil))
-	if p, ok := questions.Load(key); ok {
+	if p, ok := y.questions.Load(key); ok {
 		return p.(*sync.Pool)
 	}
-	p, _ := questions.LoadOrStore(key, &sync.Pool{New: func() any {
+	p, _ := y.questions.LoadOrStore(key, &sync.Pool{New: func() any {
 		return &question[R]{ready: make(chan struct{}, 1)}
 	}})
 	return p.(*sync.Pool)
@@ -102,6 +101,10 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	if to.c == nil || message == nil {
 		return none, errorOf(to.address(), ErrNoRef)
 	}
+	y := to.c.kind.sys
+	if err := y.reached(); err != nil {
+		return none, err
+	}
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
@@ -112,7 +115,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 		}
 		defer h.endWait()
 	}
-	pool := questionsOf[R]()
+	pool := questionsOf[R](y)
 	q := pool.Get().(*question[R])
 	gen := q.state.Load() >> 1
 	x, ok := q.extra.(*nodeExtra[M])

@@ -49,7 +49,7 @@ func (r Ref[M]) Stop() {
 }
 
 // Done is closed when the actor has ended: its children too, and Stopped was called. Of a reference
-// that is no single actor's it is nil.
+// that is no single actor's it is nil. Where a wait returns [ErrBubble], Done panics.
 func (r Ref[M]) Done() <-chan struct{} {
 	if !r.isActor() {
 		return nil
@@ -58,6 +58,9 @@ func (r Ref[M]) Done() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.done == nil {
+		if err := r.c.kind.sys.reached(); err != nil {
+			panic(err)
+		}
 		x.done = make(chan struct{})
 		if x.ended {
 			close(x.done)

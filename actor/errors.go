@@ -31,6 +31,10 @@ var (
 	ErrAnswered = errors.New("answered already, or given up by its asker")
 	// ErrGoexit: a behaviour has called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("the behaviour has called runtime.Goexit")
+	// ErrBubble: the caller is in a bubble of testing/synctest, and the System was made outside
+	// of it, or the other way round. Nothing was done.
+	ErrBubble = errors.New("a System works in the bubble of testing/synctest alone that it was " +
+		"made in, or in none")
 	// ErrOption: an option, or an argument of Spawn, is wrong.
 	ErrOption = errors.New("wrong option")
 )

@@ -83,6 +83,9 @@ func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
 	if r.tryEnter(most) {
 		return nil
 	}
+	if err := to.kind.sys.reached(); err != nil {
+		return err
+	}
 	if err := h.beginWait(to); err != nil {
 		return err
 	}

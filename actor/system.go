@@ -20,8 +20,11 @@
 // An executor is a goroutine that calls behaviours, one after the other. So a behaviour must not
 // wait: for a channel, for input, in Sleep. One that waits is spawned with [Waiting]: its turns
 // have goroutines. A turn of an actor ends after 20 µs, and the actor goes to the back of the
-// queue. An idle system uses no CPU. The package needs no cgo, and works in a bubble of
-// testing/synctest if the System is made there.
+// queue. An idle system uses no CPU. The package needs no cgo.
+//
+// The package works in a bubble of testing/synctest if the System is made there, and used there
+// alone. Its timers go by the bubble's clock, and an actor that rests is durably blocked. What
+// waits for actors of a System that was made elsewhere returns [ErrBubble].
 package actor
 
 import (
@@ -31,6 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/organzine/coro/internal/bubble"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/steal"
 )
@@ -42,17 +46,20 @@ type System struct {
 	clock        clock
 	onDeadLetter hook[DeadLetter]
 	onFailure    hook[*Failure]
+	inBubble     bool // it was made in one
 
-	pools    sync.Map // of *pool[M], by the type M
-	dead     deadLetters
-	failures atomic.Uint64
-	spawned  atomic.Uint64
-	handled  atomic.Uint64 // by Waiting actors
-	waiting  atomic.Int64  // turns of Waiting actors
-	laters   atomic.Int64  // messages and back-offs whose time will come
-	has      atomic.Int32  // waitingLocked
-	parked   atomic.Int32  // len(idle)
-	ends     sync.WaitGroup
+	pools sync.Map // of *pool[M], by the type M
+	// for each R a *sync.Pool of *question[R], by (*R)(nil)
+	questions sync.Map
+	dead      deadLetters
+	failures  atomic.Uint64
+	spawned   atomic.Uint64
+	handled   atomic.Uint64 // by Waiting actors
+	waiting   atomic.Int64  // turns of Waiting actors
+	laters    atomic.Int64  // messages and back-offs whose time will come
+	has       atomic.Int32  // waitingLocked
+	parked    atomic.Int32  // len(idle)
+	ends      sync.WaitGroup
 
 	_       [64]byte
 	mu      sync.Mutex
@@ -114,7 +121,8 @@ func OnFailure(f func(*Failure)) Option {
 // New makes a system. It is to be closed. An option out of range is an ErrOption.
 func New(opts ...Option) (*System, error) {
 	y := &System{clock: realClock{}, ended: make(chan struct{}), failed: make(chan struct{}),
-		names: make(map[string]*slot), executors: make([]*executor, runtime.GOMAXPROCS(0))}
+		names: make(map[string]*slot), executors: make([]*executor, runtime.GOMAXPROCS(0)),
+		inBubble: bubble.In()}
 	for _, o := range opts {
 		if o == nil {
 			return nil, errorf(ErrOption, "a nil Option")
@@ -237,8 +245,21 @@ func (y *System) Rest(ctx context.Context) error {
 	}
 }
 
-// beginWait is the error of a behaviour that would wait for itself, as its system waits for it.
+// reached is the error of a caller that would wait for y, and is in a bubble where y is in none,
+// or the other way round.
+func (y *System) reached() error {
+	if bubble.In() != y.inBubble {
+		return errorf(ErrBubble, "make the System where it is used")
+	}
+	return nil
+}
+
+// beginWait is the error of a behaviour that would wait for itself, as its system waits for it; and
+// that of reached.
 func (y *System) beginWait() error {
+	if err := y.reached(); err != nil {
+		return err
+	}
 	h := thisCaller()
 	switch {
 	case h == nil || h.sys != y:
@@ -305,6 +326,9 @@ func (y *System) stopAll() {
 // error it returns; the actors are stopped nevertheless. Within a behaviour of the system it does
 // not wait.
 func (y *System) Stop(ctx context.Context) error {
+	if err := y.reached(); err != nil {
+		return err
+	}
 	y.stopAll()
 	if y.beginWait() != nil {
 		return nil
