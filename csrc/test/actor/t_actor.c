@@ -623,6 +623,66 @@ TEST(actor_that_floods_itself_lets_others_run)
 	finish(s);
 }
 
+/* An actor at rest begins its turn on the worker of the coroutine that sends to it, wherever it was
+ * spawned: the other workers compute, so that no thief takes the turn elsewhere. */
+static uint64_t turns_here;
+
+static size_t begins_here(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)state;
+	(void)m;
+	CHECK_EQ(coro_worker(), 0);
+	add_to(&turns_here, n);
+	return n;
+}
+
+enum { AT_REST = 100 };
+static const coro_actor_kind rests = {.size = sizeof rests, .behave = begins_here};
+static struct {
+	coro_scheduler *s;
+	coro_actor actor[AT_REST];
+	uint64_t spawned;
+} resting;
+
+static void spawns_and_computes(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < AT_REST; i++)
+		resting.actor[i] = actor(resting.s, &rests, NULL);
+	add_one(&resting.spawned);
+	while (seen(&turns_here) < AT_REST)
+		;
+}
+
+static void sends_to_all(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!seen(&resting.spawned))
+		;
+	for (int i = 0; i < AT_REST; i++) {
+		tell(resting.actor[i], 0, 0);
+		if (i % 10 == 0)
+			coro_yield();
+	}
+}
+
+TEST(actor_at_rest_begins_where_its_sender_is)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+	coro_attr sender = on(1), spawner = on(2);
+
+	resting.s = s;
+	CHECK_EQ(coro_scheduler_spawn(s, &sender, sends_to_all, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &spawner, spawns_and_computes, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(turns_here, AT_REST);
+	settled(s);
+	finish(s);
+}
+
 /* A dedicated worker's senders wake others on general ones. */
 static size_t where(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
 {
