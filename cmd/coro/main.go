@@ -31,7 +31,10 @@
 //	-check           write nothing, and fail if the file is not what would be written
 //	-pkg name        the Go package, by default $GOPACKAGE, or that of the folder's Go files
 //	-name C=Go       the Go name of a body or a type, by default the C name in Go's capitals
+//	-skip body       leave a body out
+//	-type C          the Go type of a struct or an enum that no body has: -type "struct figures"
 //	-include header  a header for the Go file to include besides those that have the structs
+//	-linked          bodies of files that cgo does not compile are linked in another way
 //
 // The compiler is $CC, or that of the go command. It gets $CGO_CPPFLAGS, $CGO_CFLAGS, and what
 // comes after --. The #cgo lines of Go files are not read: give their -I and -D again.

@@ -1,9 +1,11 @@
 // Package bodygen writes Go for C bodies that CORO_BODY defines: the command coro gen.
 //
 // It compiles the C files with debug information, and reads there what the compiler knows of the
-// bodies and of their types (debug.go). Each C type gets a Go type of the same layout, or an error
-// with a remedy (types.go). Comments come from the C files, at the places that the debug
-// information names (comment.go).
+// bodies and of their types (debug.go). A body that would not be linked once and only once is an
+// error (linked.go). Each C type gets a Go type of the same layout, or an error with a remedy
+// (types.go, structs.go); C files that mean different types by one name are an error (same.go).
+// Comments come from the C files, at the places that the debug information names (comment.go), and
+// become doc comments of Go (doc.go).
 package bodygen
 
 import (
@@ -21,15 +23,18 @@ import (
 )
 
 // Usage is how the command is called.
-const Usage = "coro gen [-check] [-o file] [-pkg name] [-name C=Go]... [-include header]... " +
-	"[file.c]... [-- compiler flags]"
+const Usage = "coro gen [-check] [-o file] [-pkg name] [-name C=Go]... [-skip body]... " +
+	"[-type C]... [-include header]... [-linked] [file.c]... [-- compiler flags]"
 
 // config is what the arguments say.
 type config struct {
 	check    bool
 	output   string
 	pkg      string
+	linked   bool
 	names    map[string]string // C name -> Go name
+	skips    []string          // C names of bodies
+	wants    []string          // C names of types
 	includes []string
 	sources  []string
 	flags    []string // for the compiler
@@ -78,14 +83,23 @@ func parse(args []string, messages io.Writer) (*config, error) {
 		"`name` of the Go package; by default $GOPACKAGE, or that of the folder's Go files")
 	set.Func("name", "`C=Go`: the Go name of a body, of a struct or of a typedef; as in "+
 		"-name add=addition -name 'struct add=Addends'", c.rename)
-	set.Func("include",
-		"`header` for the Go file to include besides those that have the structs",
-		func(s string) error { c.includes = append(c.includes, s); return nil })
+	list(set, &c.skips, "skip", "a `body` of C to leave out")
+	list(set, &c.wants, "type",
+		"a struct or an enum of `C` that no body has, as in -type 'struct figures'")
+	list(set, &c.includes, "include",
+		"`header` for the Go file to include besides those that have the structs")
+	set.BoolVar(&c.linked, "linked", false,
+		"the bodies are linked, also where cgo does not seem to compile a C file")
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}
 	c.sources = set.Args()
 	return c, c.defaults()
+}
+
+// list defines a flag that may be given more than once.
+func list(set *flag.FlagSet, to *[]string, name, usage string) {
+	set.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
 }
 
 func (c *config) rename(s string) error {
@@ -111,45 +125,81 @@ func (c *config) defaults() error {
 				s)
 		}
 	}
-	if c.pkg != "" {
-		return nil
+	for _, header := range c.includes {
+		if err := includable(header); err != nil {
+			return err
+		}
 	}
+	if c.pkg == "" {
+		c.pkg = c.packageHere()
+	}
+	switch {
+	case c.pkg == "":
+		return errors.New("gen: no Go file tells the name of the package: use -pkg")
+	case !token.IsIdentifier(c.pkg) || c.pkg == "_":
+		return fmt.Errorf("gen: %q is no name of a package: use -pkg", c.pkg)
+	}
+	return nil
+}
+
+// packageHere is the package of the Go files beside the one to write, or "".
+func (c *config) packageHere() string {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(c.output), "*.go"))
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
 		if err == nil && !strings.HasSuffix(name, "_test.go") {
-			c.pkg = f.Name.Name
-			return nil
+			return f.Name.Name
 		}
 	}
-	return errors.New("gen: no Go file tells the name of the package: use -pkg")
+	return ""
 }
 
 // generate returns the text of the Go file.
 func (c *config) generate() ([]byte, error) {
-	g := &generator{config: c, comments: sources{}, taken: map[string]string{},
-		byName: map[string]*named{}}
+	g := &generator{config: c, comments: sources{}, taken: map[string]taker{},
+		used: map[string]bool{}, byName: map[string]*named{}, seen: map[use]*named{},
+		inHeader: map[string][]string{}}
 	for _, source := range c.sources {
-		o, err := compile(source, c.flags)
+		o, err := c.compile(source)
 		if err != nil {
 			return nil, err
 		}
-		bodies, err := o.bodies()
-		if err != nil {
-			return nil, err
+		if err := g.object(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
 		}
-		for _, b := range bodies {
-			if err := g.body(b); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(g.bodies) == 0 {
-		return nil, fmt.Errorf("no CORO_BODY defines a body in %s",
-			strings.Join(c.sources, ", "))
 	}
 	if err := g.unused(); err != nil {
 		return nil, err
 	}
+	if len(g.bodies)+len(g.types) == 0 {
+		return nil, fmt.Errorf("no CORO_BODY defines a body in %s",
+			strings.Join(c.sources, ", "))
+	}
 	return g.text()
+}
+
+// object adds the bodies of a C file, the types that they have, and those of -type.
+func (g *generator) object(o *object) error {
+	bodies, err := o.bodies()
+	if err != nil {
+		return err
+	}
+	bodies = slices.DeleteFunc(bodies, func(b *body) bool {
+		g.use("-skip", b.name)
+		return slices.Contains(g.skips, b.name)
+	})
+	if err := g.link(o, bodies); err != nil {
+		return err
+	}
+	for _, b := range bodies {
+		if err := g.body(b); err != nil {
+			return err
+		}
+	}
+	for _, name := range g.wants {
+		if err := g.want(o, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -74,7 +74,9 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 			_, line, ok := bytes.Cut(text, []byte("\n//go:generate go run github.com/organzine/coro/cmd/coro gen "))
 			require.True(t, ok, name)
 			line, _, _ = bytes.Cut(line, []byte("\n"))
-			require.NoError(t, gen(append([]string{"-check"}, strings.Fields(string(line))...)...), name)
+			words, err := split(string(line))
+			require.NoError(t, err)
+			require.NoError(t, gen(append([]string{"-check"}, words...)...), name)
 			found++
 		})
 	}
@@ -168,6 +170,12 @@ func TestWhatCannotGoIsRefusedWithARemedy(t *testing.T) {
 			{"struct s { int n; char rest[]; };", "struct s", "the member rest of struct s is an array of no fixed length"},
 			{"struct s { char c; int n; } __attribute__((packed));", "struct s", "the member n of struct s lies at byte 1"},
 			{"struct s { int n; char c; } __attribute__((packed));", "struct s", "struct s has 5 bytes in C"},
+			{"struct s { char c; int n; } __attribute__((packed));", "struct s", "but Go aligns int32 to 4: leave the attribute packed out"},
+			{"typedef long l4 __attribute__((aligned(4)));\nstruct s { int a; l4 n; int b; };", "struct s", "the member n of struct s " +
+				"lies at byte 4, but Go aligns int64 to 8: leave the attribute aligned of its type, l4, out"},
+			{"struct e { };\nstruct s { int a; struct e e; };", "struct s", "the member e of struct s is a struct without members: leave it out"},
+			{"struct s { };", "struct s", "the argument of the body x is a struct without members: use coro_none"},
+			{"struct s { long double d; };", "struct s", "long double of 16 bytes, which Go has not: use a float or a double"},
 			{"struct s { struct { int n; }; };", "struct s", "struct s has a member without a name"},
 			{"struct s { _Alignas(16) int n; };", "struct s", "is aligned to 16 in C and to 4 in Go"},
 			{"struct s { int a_b, aB; };", "struct s", "the same Go name, AB"},

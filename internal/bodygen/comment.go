@@ -2,6 +2,7 @@ package bodygen
 
 import (
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -68,15 +69,23 @@ func (s sources) of(d *die) []string {
 	return s.before(d)
 }
 
+// opening are the signs that a comment begins with, those of Doxygen among them.
+var opening = regexp.MustCompile(`^/[/*][/*!]?<?`)
+
+var brief = regexp.MustCompile(`^[@\\]brief\s+`)
+
 // tidy takes the signs of a comment away.
 func tidy(lines []string) []string {
 	var out []string
-	for _, line := range lines {
+	block := !strings.HasPrefix(strings.TrimSpace(lines[0]), "//")
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
-		if text, ok := strings.CutPrefix(line, "//"); ok {
-			line = text
+		if block {
+			line = strings.TrimSuffix(line, "*/")
+		}
+		if i == 0 || !block {
+			line = strings.TrimPrefix(line, opening.FindString(line))
 		} else {
-			line = strings.TrimPrefix(strings.TrimSuffix(line, "*/"), "/*")
 			line = strings.TrimPrefix(line, "*")
 		}
 		// Indented text, as an example, stays so.
@@ -87,6 +96,9 @@ func tidy(lines []string) []string {
 	}
 	for len(out) > 0 && out[len(out)-1] == "" {
 		out = out[:len(out)-1]
+	}
+	if len(out) > 0 {
+		out[0] = brief.ReplaceAllString(out[0], "")
 	}
 	return out
 }

@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"github.com/organzine/coro/csrc/include"
 )
 
 // compile compiles a C file with debug information, and reads that.
-func compile(source string, flags []string) (*object, error) {
+func (c *config) compile(source string) (*object, error) {
 	if _, err := os.Stat(source); err != nil {
 		return nil, err
 	}
@@ -21,21 +24,27 @@ func compile(source string, flags []string) (*object, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "body.o")
-	args, err := command(flags)
+	args, err := command(c.flags)
 	if err != nil {
 		return nil, err
 	}
 	// What comes last counts: not optimized, every function and variable is there to be read.
 	args = append(args, "-w", "-O0", "-g", "-gdwarf-4", "-fno-lto", "-fno-debug-types-section",
 		"-c", source, "-o", out)
-	text, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if len(c.wants) > 0 { // also types that nothing in the C file uses
+		args = append(args, "-fno-eliminate-unused-debug-types")
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	// A cache may have the debug information of the same text in another folder.
+	cmd.Env = append(os.Environ(), "CCACHE_DISABLE=1")
+	text, err := cmd.CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("there is no C compiler %q: install gcc, or name another "+
 			"in $CC", args[0])
 	case err != nil:
-		return nil, fmt.Errorf("%s does not compile: %w\n%s(compiler flags come after --, "+
-			"as in coro gen x.c -- -Iinclude)", source, err, text)
+		return nil, fmt.Errorf("%s does not compile: %w\n%s(%s)", source, err, text,
+			hint(text))
 	}
 	file, err := elf.Open(out)
 	if err != nil {
@@ -48,6 +57,24 @@ func compile(source string, flags []string) (*object, error) {
 	}
 	o.source = source
 	return o, nil
+}
+
+// unknown is what a compiler says of a name of coro that no header has declared.
+var unknown = regexp.MustCompile("(?:unknown type name|undeclared identifier|declaration of " +
+	"function|error:) ['‘]((?i)coro_\\w+)['’]")
+
+// hint is a remedy for a C file that does not compile.
+func hint(text []byte) string {
+	for _, found := range unknown.FindAllSubmatch(text, -1) {
+		word := regexp.MustCompile(`\b` + string(found[1]) + `\b`)
+		for _, header := range alone {
+			if declares, _ := include.Headers.ReadFile(header); word.Match(declares) {
+				return fmt.Sprintf("%s is declared in %s, which coro.h does not "+
+					"include: add #include \"%[2]s\"", found[1], header)
+			}
+		}
+	}
+	return "compiler flags come after --, as in coro gen x.c -- -Iinclude"
 }
 
 // command is the compiler with the flags of the environment, and then those of the command line.

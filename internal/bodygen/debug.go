@@ -155,6 +155,21 @@ func plain(t *die) *die {
 	return t
 }
 
+// find is the type that C calls name: "struct x", "union x", "enum x" or a typedef; or nil.
+func (o *object) find(name string) *die {
+	for _, u := range o.units {
+		for _, t := range u.children {
+			isType := t.Tag == dwarf.TagTypedef || t.Tag == dwarf.TagStructType ||
+				t.Tag == dwarf.TagUnionType || t.Tag == dwarf.TagEnumerationType
+			if isType && t.name() != "" && cText(t) == name &&
+				t.Val(dwarf.AttrDeclaration) == nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
 // A body is one that CORO_BODY defines.
 type body struct {
 	name             string
@@ -192,8 +207,8 @@ func (o *object) bodies() ([]*body, error) {
 			name, ok := strings.CutSuffix(v.name(), descSuffix)
 			f := typed[name]
 			if !ok || f == nil {
-				return nil, fmt.Errorf("%s: struct %s %s was not defined by "+
-					"CORO_BODY", o.source, descName, v.name())
+				return nil, fmt.Errorf("struct %s %s was not defined by "+
+					"CORO_BODY", descName, v.name())
 			}
 			b, err := o.body(name, f, desc)
 			if err != nil {
@@ -216,8 +231,8 @@ func (o *object) body(name string, f, desc *die) (*body, error) {
 		pointer := plain(p.typ())
 		if pointer == nil || pointer.Tag != dwarf.TagPointerType ||
 			plain(pointer.typ()) == nil {
-			return nil, fmt.Errorf("%s: the debug information of the body %s has no "+
-				"types", o.source, name)
+			return nil, fmt.Errorf("the debug information of the body %s has no "+
+				"types", name)
 		}
 		if i == 0 {
 			b.arg = plain(pointer.typ())
@@ -247,6 +262,6 @@ func (o *object) described(name string, desc *die, member string) (int64, error)
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s: %s of the body %s is not found: is coro.h of another version?",
-		o.source, member, name)
+	return 0, fmt.Errorf("%s of the body %s is not found: is coro.h of another version?",
+		member, name)
 }

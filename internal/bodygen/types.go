@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +13,14 @@ type goType struct {
 	text        string
 	size, align int64
 	comment     string // "": none
+	values      string // of an enum without a name
 }
 
 // A named is a Go type that has a name: a struct or an enum.
 type named struct {
 	cName    string // for messages
 	goName   string
+	place    string // the C file, and where the type is defined
 	doc      []string
 	base     string // of an enum: the Go type below
 	fields   []field
@@ -61,6 +64,7 @@ type spot struct {
 	sizeof string // in C, an expression of the type
 	root   string // in C, the struct with a name around the spot
 	path   string // in C, from there to the spot
+	line   int    // whose comment is that of what is around the spot
 }
 
 // refuse is an error about a type.
@@ -78,14 +82,14 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	}
 	switch t.Tag {
 	case dwarf.TagTypedef:
-		if t.name() == "coro_handle" {
-			return goType{"coro.Handle", 8, 8, ""}, nil
+		if typ, ok := g.coroType(t); ok {
+			return typ, nil
 		}
 		return g.goType(t.typ(), at, t.name())
 	case dwarf.TagBaseType:
 		return baseType(t, at)
 	case dwarf.TagPointerType:
-		return goType{"uintptr", 8, 8, cText(t)}, nil
+		return goType{text: "uintptr", size: 8, align: 8, comment: cText(t)}, nil
 	case dwarf.TagArrayType:
 		return g.arrayType(t, at)
 	case dwarf.TagEnumerationType:
@@ -99,9 +103,30 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	return goType{}, at.refuse("has a type that Go has not (%s): %s", cText(t), remedy)
 }
 
+// The numbers of coro.h that have types in Go.
+var coroTypes = map[string]string{
+	"coro_handle": "coro.Handle",
+	"coro_fd":     "coro.FD",
+	"coro_actor":  "coro.CActor",
+	"coro_go_id":  "coro.FuncID",
+}
+
+// coroType is the Go type of a typedef of coro.h that package coro has a type for.
+func (g *generator) coroType(t *die) (goType, bool) {
+	name := coroTypes[t.name()]
+	file, _ := t.place()
+	number := underlying(t)
+	if name == "" || !isCoro(file) || number == nil || number.Tag != dwarf.TagBaseType {
+		return goType{}, false
+	}
+	g.usesCoro = true
+	size := number.number(dwarf.AttrByteSize)
+	return goType{text: name, size: size, align: size}, true
+}
+
 func baseType(t *die, at spot) (goType, error) {
 	size := t.number(dwarf.AttrByteSize)
-	name := ""
+	name, instead := "", "use smaller numbers, as two of 64 bits"
 	switch enc := t.number(dwarf.AttrEncoding); {
 	case enc == encBoolean && size == 1:
 		name = "bool"
@@ -114,12 +139,16 @@ func baseType(t *die, at spot) (goType, error) {
 	case enc == encFloat && (size == 4 || size == 8):
 		name = fmt.Sprintf("float%d", 8*size)
 	case enc == encComplex && (size == 8 || size == 16):
-		return goType{fmt.Sprintf("complex%d", 8*size), size, size / 2, ""}, nil
+		return goType{text: fmt.Sprintf("complex%d", 8*size), size: size,
+			align: size / 2}, nil
 	default:
-		return goType{}, at.refuse("is a %s of %d bytes, which Go has not: use smaller "+
-			"numbers, as two of 64 bits", t.name(), size)
+		if enc == encFloat || enc == encComplex {
+			instead = "use a float or a double"
+		}
+		return goType{}, at.refuse("is a %s of %d bytes, which Go has not: %s", t.name(),
+			size, instead)
 	}
-	return goType{name, size, size, ""}, nil
+	return goType{text: name, size: size, align: size}, nil
 }
 
 func (g *generator) arrayType(t *die, at spot) (goType, error) {
@@ -142,7 +171,8 @@ func (g *generator) arrayType(t *die, at spot) (goType, error) {
 		at.sizeof += "[0]"
 	}
 	e, err := g.goType(t.typ(), at, "")
-	return goType{prefix + e.text, count * e.size, e.align, e.comment}, err
+	e.text, e.size = prefix+e.text, count*e.size
+	return e, err
 }
 
 // underlying is the type without typedefs.
@@ -176,124 +206,26 @@ func (g *generator) enumType(t *die, at spot, alias string) (goType, error) {
 	if signed {
 		n.base = n.base[1:]
 	}
-	use := goType{n.base, size, size, ""}
-	if n.cName == "" {
-		return use, nil // its numbers have no type of their own
-	}
 	for i, c := range n.consts {
 		if !signed && c.value < 0 {
 			n.consts[i].value = c.value & (1<<(8*size) - 1)
 		}
 	}
+	if n.cName == "" { // its numbers have no type of their own
+		return goType{text: n.base, size: size, align: size,
+			values: n.base + " of " + strings.Join(n.values(), ", ")}, nil
+	}
 	n.sizeof = n.cName
 	n.doc = g.comments.before(t)
-	have, err := g.declare(n, t, alias, at)
+	have, err := g.declare(n, t, at)
 	if err != nil {
 		return goType{}, err
 	}
-	use.text = have.goName
-	return use, nil
+	if have != n {
+		err = same(have, n)
+	}
+	return goType{text: have.goName, size: size, align: size}, err
 }
-
-func (g *generator) structType(t *die, at spot, alias string) (goType, error) {
-	n := &named{cName: alias, bytes: t.number(dwarf.AttrByteSize)}
-	if t.name() != "" {
-		n.cName = "struct " + t.name()
-	}
-	if t.Val(dwarf.AttrDeclaration) != nil || n.bytes < 0 {
-		return goType{}, at.refuse("is a %s, which has no members here", n.cName)
-	}
-	if n.cName == "" { // within another one
-		n.cName, n.sizeof = at.text, at.sizeof
-		n.offsetof, n.within = at.root, at.path+"."
-	} else {
-		n.sizeof, n.offsetof = n.cName, n.cName
-		at = spot{text: n.cName, root: n.cName}
-	}
-	n.doc = g.comments.before(t)
-	have, err := g.declare(n, t, alias, at)
-	if err != nil {
-		return goType{}, err
-	}
-	if have != n { // it was used before
-		return goType{have.goName, have.bytes, alignOf(have.fields), ""}, nil
-	}
-	if err := g.fields(n, t, at); err != nil {
-		return goType{}, err
-	}
-	g.types = append(g.types, n)
-	return goType{n.goName, n.bytes, alignOf(n.fields), ""}, nil
-}
-
-// fields lays the members out as Go does, and looks whether C has done so.
-func (g *generator) fields(n *named, t *die, at spot) error {
-	end, line := int64(0), 0
-	taken := map[string]bool{}
-	members := t.below(dwarf.TagMember)
-	if len(members) == 0 {
-		return at.refuse("has no members: use coro_none for an argument or a result that " +
-			"is none")
-	}
-	for _, m := range members {
-		f := field{cName: m.name(), goName: camel(m.name()),
-			offset: m.number(dwarf.AttrDataMemberLoc)}
-		here := spot{text: "the member " + f.cName + " of " + n.cName,
-			goName: n.goName + f.goName, root: at.root, path: n.within + f.cName}
-		here.sizeof = fmt.Sprintf("((%s *)0)->%s", here.root, here.path)
-		switch {
-		case f.cName == "":
-			return at.refuse("has a member without a name: give it one")
-		case m.Val(dwarf.AttrBitSize) != nil:
-			return here.refuse("is a bit-field, which Go has not: use a whole " +
-				"number, and shift and mask in it")
-		case taken[f.goName]:
-			return here.refuse("has the same Go name, %s, as another member: give one "+
-				"another name", f.goName)
-		}
-		taken[f.goName] = true
-		var err error
-		if f.typ, err = g.goType(m.typ(), here, ""); err != nil {
-			return err
-		}
-		if up(end, f.typ.align) > f.offset || f.offset%f.typ.align != 0 {
-			return here.refuse("lies at byte %d, where Go would not align it: a "+
-				"packed struct does not go", f.offset)
-		}
-		if up(end, f.typ.align) < f.offset {
-			n.fields = append(n.fields, padding(end, f.offset))
-		}
-		if _, l := m.place(); l != line || line == 0 {
-			f.doc, line = g.comments.of(m), l
-		}
-		n.fields = append(n.fields, f)
-		end = f.offset + f.typ.size
-	}
-	align := alignOf(n.fields)
-	if up(end, align) < n.bytes {
-		n.fields = append(n.fields, padding(end, n.bytes))
-		end = n.bytes
-	}
-	if up(end, align) != n.bytes {
-		return at.refuse("has %d bytes in C, where Go would have %d: "+
-			"a packed struct does not go", n.bytes, up(end, align))
-	}
-	return nil
-}
-
-func padding(from, to int64) field {
-	return field{goName: "_", offset: from,
-		typ: goType{fmt.Sprintf("[%d]byte", to-from), to - from, 1, ""}}
-}
-
-func alignOf(fields []field) int64 {
-	align := int64(1)
-	for _, f := range fields {
-		align = max(align, f.typ.align)
-	}
-	return align
-}
-
-func up(n, align int64) int64 { return (n + align - 1) / align * align }
 
 // cText is a type as C writes it, about.
 func cText(t *die) string {
@@ -337,29 +269,13 @@ func qualified(word string, t *die) string {
 	return word + " " + text
 }
 
-// camel is the Go name of a C name.
-func camel(name string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(name, "_") {
-		switch low := strings.ToLower(part); low {
-		case "id", "cpu", "fd", "ip", "url":
-			b.WriteString(strings.ToUpper(part))
-		case "":
-		default:
-			if part == strings.ToUpper(part) { // a constant
-				part = part[:1] + low[1:]
-			}
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	if s := b.String(); s == "" || s[0] >= '0' && s[0] <= '9' {
-		return "X" + s
-	}
-	return b.String()
-}
-
-// isCoro tells whether a file is a part of coro.h.
+// isCoro tells whether a file is a header of coro.
 func isCoro(file string) bool {
 	base := filepath.Base(file)
 	return base == "coro.h" || strings.HasPrefix(base, "coro_") && filepath.Ext(base) == ".h"
 }
+
+// standsAlone tells of a header of coro that coro.h does not include.
+func standsAlone(file string) bool { return slices.Contains(alone, filepath.Base(file)) }
+
+var alone = []string{"coro_io.h", "coro_actor.h"}

@@ -9,18 +9,28 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A generator collects what the Go file will have.
 type generator struct {
 	*config
 	comments sources
-	taken    map[string]string // Go name -> what has it
-	used     []string          // C names of -name that were met
+	taken    map[string]taker  // by Go name
+	used     map[string]bool   // by flag and C name
 	byName   map[string]*named // by C name
+	seen     map[use]*named
+	inHeader map[string][]string // header -> bodies that each file gets which includes it
 	headers  []string
 	types    []*named
 	bodies   []goBody
+	usesCoro bool // the Go file uses package coro
+}
+
+// A use is a struct of one C file, and its name there.
+type use struct {
+	t     *die
+	cName string
 }
 
 type goBody struct {
@@ -29,55 +39,20 @@ type goBody struct {
 	doc                   []string
 }
 
-// take returns the Go name of what C calls cName, and usual if no -name says otherwise.
-func (g *generator) take(cName, usual string) (string, error) {
-	name := usual
-	if given, ok := g.names[cName]; ok {
-		name = given
-		g.used = append(g.used, cName)
-	}
-	before, taken := g.taken[name]
-	switch {
-	case taken && before == cName:
-		return "", fmt.Errorf("there are two %s", cName)
-	case taken:
-		return "", fmt.Errorf("%s and %s would both be %s in Go: give one another name, "+
-			"as with -name '%s=%sOther'", before, cName, name, cName, name)
-	case name == "C" || token.IsKeyword(name):
-		return "", fmt.Errorf("%s would be %s in Go, which is taken: give it another "+
-			"name, as with -name '%s=%sOther'", cName, name, cName, camel(name))
-	}
-	g.taken[name] = cName
-	return name, nil
-}
-
-// unused is an error if an argument -name names nothing.
-func (g *generator) unused() error {
-	var left []string
-	for name := range g.names {
-		if !slices.Contains(g.used, name) {
-			left = append(left, name)
-		}
-	}
-	if slices.Sort(left); len(left) > 0 {
-		return fmt.Errorf("-name: there is no body and no type %s",
-			strings.Join(left, ", "))
-	}
-	return nil
-}
-
-// declare gives a type its Go name, or returns the same type of an earlier use.
-func (g *generator) declare(n *named, t *die, alias string, at spot) (*named, error) {
-	nested := n.within != ""
-	if have, ok := g.byName[n.cName]; ok && !nested {
-		return have, g.same(have, n)
+// declare gives a type its Go name, or that of the type of this name in an earlier C file, which it
+// then returns. The caller sees to it that both are the same.
+func (g *generator) declare(n *named, t *die, at spot) (*named, error) {
+	n.place = placeOfType(t)
+	if have, ok := g.byName[n.cName]; ok {
+		n.goName = have.goName
+		return have, nil
 	}
 	usual := camel(strings.TrimPrefix(strings.TrimPrefix(n.cName, "struct "), "enum "))
-	if nested {
+	if n.within != "" {
 		usual = at.goName
 	}
 	var err error
-	if n.goName, err = g.take(n.cName, usual); err != nil {
+	if n.goName, err = g.take(n.cName, usual, n.place); err != nil {
 		return nil, err
 	}
 	for i := range n.consts {
@@ -86,7 +61,7 @@ func (g *generator) declare(n *named, t *die, alias string, at spot) (*named, er
 		if !strings.HasPrefix(c.goName, n.goName) {
 			c.goName = n.goName + c.goName
 		}
-		if c.goName, err = g.take(c.cName, c.goName); err != nil {
+		if c.goName, err = g.take(c.cName, c.goName, n.place); err != nil {
 			return nil, err
 		}
 	}
@@ -94,30 +69,20 @@ func (g *generator) declare(n *named, t *die, alias string, at spot) (*named, er
 	if n.base != "" {
 		g.types = append(g.types, n)
 	}
-	if nested {
+	if n.within != "" {
 		return n, nil
 	}
 	return n, g.include(n, t)
 }
 
-// same checks that two C files have the same type of one name.
-func (g *generator) same(a, b *named) error {
-	if a.bytes == b.bytes && a.base == b.base && len(a.consts) == len(b.consts) {
-		for i := range a.consts {
-			x, y := a.consts[i], b.consts[i]
-			if x.cName != y.cName || x.value != y.value {
-				return fmt.Errorf("there are two different %s", a.cName)
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("there are two different %s", a.cName)
-}
-
 // include sees to it that the Go file includes the header that has the type.
 func (g *generator) include(n *named, t *die) error {
 	file, _ := t.place()
-	if file == "" || isCoro(file) {
+	switch {
+	case file == "" || isCoro(file) && !standsAlone(file):
+		return nil
+	case isCoro(file):
+		g.header(filepath.Base(file))
 		return nil
 	}
 	if filepath.Ext(file) == ".c" {
@@ -135,11 +100,29 @@ func (g *generator) include(n *named, t *die) error {
 		}
 	}
 	switch {
-	case err == nil && !slices.Contains(g.headers, name):
-		g.headers = append(g.headers, name)
-	case err != nil && len(g.includes) == 0:
+	case err == nil:
+		g.header(name)
+		return includable(name)
+	case len(g.includes) == 0:
 		return fmt.Errorf("%s is defined in %s, which is below no folder of -I: name a "+
 			"header that includes it, as with -include x.h", n.cName, file)
+	}
+	return nil
+}
+
+// header adds a header for the Go file to include.
+func (g *generator) header(name string) {
+	if !slices.Contains(g.headers, name) {
+		g.headers = append(g.headers, name)
+	}
+}
+
+// includable is an error if an #include in a comment of Go cannot have the name.
+func includable(name string) error {
+	if strings.Contains(name, "*/") || strings.ContainsAny(name, "\"\r\n\x00") ||
+		!utf8.ValidString(name) {
+		return fmt.Errorf("the Go file cannot include the header %q: give the file or "+
+			"its folder another name", name)
 	}
 	return nil
 }
@@ -159,21 +142,25 @@ func (*generator) relative(dir, file string) (string, error) {
 
 // body adds a body, and the types that it has.
 func (g *generator) body(b *body) error {
+	if !token.IsIdentifier(b.name + descSuffix) {
+		return fmt.Errorf("Go cannot name the body %[1]s, as in C.%[1]s%[2]s: give it "+
+			"another name", b.name, descSuffix)
+	}
 	arg, err := g.inline(b.arg, "the argument of the body "+b.name, b.argAlign)
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.source, err)
+		return err
 	}
 	result, err := g.inline(b.result, "the result of the body "+b.name, b.resAln)
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.source, err)
+		return err
 	}
-	goName, err := g.take(b.name, camel(b.name))
+	goName, err := g.take(b.name, camel(b.name), place(b.at))
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.source, err)
+		return err
 	}
-	doc := g.comments.before(b.at)
+	g.usesCoro = true
 	g.bodies = append(g.bodies, goBody{goName, b.name, filepath.Base(b.source), arg, result,
-		doc})
+		g.comments.before(b.at)})
 	return nil
 }
 
@@ -186,11 +173,34 @@ func (g *generator) inline(t *die, what string, align int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if typ.align != align {
-		return "", fmt.Errorf("%s, %s, is aligned to %d in C and to %d in Go: leave the "+
-			"attributes of its alignment out", what, cText(t), align, typ.align)
+	return typ.text, sameAlign(what+", "+cText(t)+",", align, typ.align)
+}
+
+// sameAlign checks that C and Go align a type alike.
+func sameAlign(what string, c, goes int64) error {
+	if c == goes {
+		return nil
 	}
-	return typ.text, nil
+	return fmt.Errorf("%s is aligned to %d in C and to %d in Go: leave the attributes of its "+
+		"alignment out", what, c, goes)
+}
+
+// want adds a type that -type names, if the C file has it.
+func (g *generator) want(o *object, cName string) error {
+	t := o.find(cName)
+	if t == nil {
+		return nil
+	}
+	g.use("-type", cName)
+	if u := underlying(t); u == nil || u.Tag != dwarf.TagStructType &&
+		u.Tag != dwarf.TagEnumerationType && u.Tag != dwarf.TagUnionType {
+		return fmt.Errorf("-type: %s is no struct and no enum: use its Go type", cName)
+	}
+	typ, err := g.goType(t, spot{text: cName}, "")
+	if err != nil {
+		return err
+	}
+	return sameAlign(cName, max(alignment(t), typ.align), typ.align)
 }
 
 // text is the Go file.
@@ -199,7 +209,11 @@ func (g *generator) text() ([]byte, error) {
 	b.WriteString("// Code generated by coro gen; DO NOT EDIT.\n\n")
 	fmt.Fprintf(&b, "package %s\n\n", g.pkg)
 	g.preamble(&b)
-	b.WriteString("import (\n\t\"unsafe\"\n\n\t\"github.com/organzine/coro\"\n)\n")
+	b.WriteString("import (\n\t\"unsafe\"\n\n")
+	if !g.usesCoro { // the program needs it for coro.h
+		b.WriteString("_ ")
+	}
+	b.WriteString("\"github.com/organzine/coro\"\n)\n")
 	for _, f := range g.bodies {
 		b.WriteString("\n")
 		writeDoc(&b, f.comment())
@@ -217,19 +231,6 @@ func (g *generator) text() ([]byte, error) {
 	return text, nil
 }
 
-// comment is the doc comment of the variable. "add - adds" in C is "Add adds" in Go.
-func (f *goBody) comment() []string {
-	what := fmt.Sprintf("%s is the body %s of %s.", f.goName, f.cName, f.source)
-	if len(f.doc) == 0 {
-		return []string{what}
-	}
-	if text, ok := strings.CutPrefix(f.doc[0], f.cName+" - "); ok {
-		lines := append([]string{f.goName + " " + text}, f.doc[1:]...)
-		return append(lines, "", "The C body is "+f.cName+" of "+f.source+".")
-	}
-	return append([]string{what, ""}, f.doc...)
-}
-
 // preamble writes the C part: declarations, and what must hold in C.
 func (g *generator) preamble(b *bytes.Buffer) {
 	b.WriteString("/*\n#include <stddef.h>\n#include \"coro.h\"\n")
@@ -237,7 +238,9 @@ func (g *generator) preamble(b *bytes.Buffer) {
 	for _, h := range append(slices.Clone(g.includes), g.headers...) {
 		fmt.Fprintf(b, "#include \"%s\"\n", h)
 	}
-	b.WriteString("\n")
+	if len(g.bodies) > 0 {
+		b.WriteString("\n")
+	}
 	for _, f := range g.bodies {
 		fmt.Fprintf(b, "CORO_DECLARE_BODY(%s);\n", f.cName)
 	}
@@ -296,15 +299,13 @@ func (g *generator) assertions(b *bytes.Buffer) {
 
 // write writes the Go type.
 func (n *named) write(b *bytes.Buffer) {
-	form := "\n// %s has the layout of %s.\n"
+	what := n.goName + " has the layout of " + n.cName
 	if n.base != "" {
-		form = "\n// %s is %s of C.\n"
+		what = n.goName + " is " + n.cName + " of C"
 	}
-	fmt.Fprintf(b, form, n.goName, n.cName)
-	if len(n.doc) > 0 {
-		b.WriteString("//\n")
-	}
-	writeDoc(b, n.doc)
+	doc, explains := cutName(n.cName, n.doc)
+	b.WriteString("\n")
+	writeDoc(b, sentence(what, doc, explains))
 	if n.base != "" {
 		fmt.Fprintf(b, "type %s %s\n\nconst (\n", n.goName, n.base)
 		for _, c := range n.consts {
@@ -323,11 +324,4 @@ func (n *named) write(b *bytes.Buffer) {
 		b.WriteString("\n")
 	}
 	b.WriteString("}\n")
-}
-
-// writeDoc writes a comment. A space comes first in each line, so that none is a directive of Go.
-func writeDoc(b *bytes.Buffer, lines []string) {
-	for _, line := range lines {
-		fmt.Fprintln(b, strings.TrimRight("// "+line, " "))
-	}
 }

@@ -12,6 +12,8 @@ CORO_DECLARE_BODY(genbody_turn);
 CORO_DECLARE_BODY(genbody_rows);
 CORO_DECLARE_BODY(genbody_length);
 CORO_DECLARE_BODY(genbody_nothing);
+CORO_DECLARE_BODY(genbody_serve);
+CORO_DECLARE_BODY(genbody_ids);
 
 #define CORO_SAME(x) _Static_assert(x, "the C types have changed: run go generate")
 CORO_SAME(sizeof(struct numbers) == 48);
@@ -69,6 +71,30 @@ CORO_SAME(offsetof(picture, name) == 32);
 CORO_SAME(sizeof(((picture *)0)->name) == 8);
 CORO_SAME(offsetof(picture, who) == 40);
 CORO_SAME(sizeof(((picture *)0)->who) == 8);
+CORO_SAME(sizeof(struct ids) == 40);
+CORO_SAME(offsetof(struct ids, fd) == 0);
+CORO_SAME(sizeof(((struct ids *)0)->fd) == 16);
+CORO_SAME(offsetof(struct ids, actor) == 16);
+CORO_SAME(sizeof(((struct ids *)0)->actor) == 8);
+CORO_SAME(offsetof(struct ids, handle) == 24);
+CORO_SAME(sizeof(((struct ids *)0)->handle) == 8);
+CORO_SAME(offsetof(struct ids, go) == 32);
+CORO_SAME(sizeof(((struct ids *)0)->go) == 4);
+CORO_SAME(sizeof(enum event) == 4);
+CORO_SAME(EVENT_BEGIN == 0);
+CORO_SAME(EVENT_END == 1);
+CORO_SAME(sizeof(((struct figures *)0)->bytes) == 8);
+CORO_SAME(offsetof(struct figures, bytes.in) - offsetof(struct figures, bytes) == 0);
+CORO_SAME(sizeof(((struct figures *)0)->bytes.in) == 4);
+CORO_SAME(offsetof(struct figures, bytes.out) - offsetof(struct figures, bytes) == 4);
+CORO_SAME(sizeof(((struct figures *)0)->bytes.out) == 4);
+CORO_SAME(sizeof(struct figures) == 24);
+CORO_SAME(offsetof(struct figures, last) == 0);
+CORO_SAME(sizeof(((struct figures *)0)->last) == 4);
+CORO_SAME(offsetof(struct figures, fd) == 8);
+CORO_SAME(sizeof(((struct figures *)0)->fd) == 8);
+CORO_SAME(offsetof(struct figures, bytes) == 16);
+CORO_SAME(sizeof(((struct figures *)0)->bytes) == 8);
 */
 import "C"
 
@@ -101,6 +127,14 @@ var GenbodyLength = coro.MustFunc[uintptr, uint64](unsafe.Pointer(&C.genbody_len
 
 // GenbodyNothing is the body genbody_nothing of kinds.c.
 var GenbodyNothing = coro.MustFunc[coro.None, coro.None](unsafe.Pointer(&C.genbody_nothing_body))
+
+// GenbodyServe is the body genbody_serve of kinds.c: a connection, whose bytes go back to it.
+var GenbodyServe = coro.MustFunc[coro.FD, coro.None](unsafe.Pointer(&C.genbody_serve_body))
+
+// GenbodyIds gives the numbers back.
+//
+// The C body is genbody_ids of kinds.c.
+var GenbodyIds = coro.MustFunc[Ids, Ids](unsafe.Pointer(&C.genbody_ids_body))
 
 // Numbers has the layout of struct numbers.
 //
@@ -164,6 +198,39 @@ type Painting struct {
 	Who    coro.Handle
 }
 
+// Ids has the layout of struct ids.
+//
+// What coro.h has numbers for, and Go has types for.
+type Ids struct {
+	FD     [2]coro.FD
+	Actor  coro.CActor
+	Handle coro.Handle
+	Go     coro.FuncID
+}
+
+// Event is enum event of C.
+//
+// What a message of the server is, which no body has.
+type Event uint32
+
+const (
+	EventBegin Event = 0
+	EventEnd   Event = 1
+)
+
+// FiguresBytes has the layout of the member bytes of struct figures.
+type FiguresBytes struct {
+	In  uint32
+	Out uint32
+}
+
+// Figures has the layout of struct figures.
+type Figures struct {
+	Last  Event
+	FD    coro.FD
+	Bytes FiguresBytes
+}
+
 // The sizes and offsets are those of C: otherwise this does not compile.
 var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Numbers{})-48]
@@ -216,4 +283,26 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Painting{}.Name)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(Painting{}.Who)-40]
 	_ = [1]struct{}{}[unsafe.Sizeof(Painting{}.Who)-8]
+	_ = [1]struct{}{}[unsafe.Sizeof(Ids{})-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(Ids{}.FD)-0]
+	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.FD)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(Ids{}.Actor)-16]
+	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.Actor)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(Ids{}.Handle)-24]
+	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.Handle)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(Ids{}.Go)-32]
+	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.Go)-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(Event(0))-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(FiguresBytes{})-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(FiguresBytes{}.In)-0]
+	_ = [1]struct{}{}[unsafe.Sizeof(FiguresBytes{}.In)-4]
+	_ = [1]struct{}{}[unsafe.Offsetof(FiguresBytes{}.Out)-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(FiguresBytes{}.Out)-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(Figures{})-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(Figures{}.Last)-0]
+	_ = [1]struct{}{}[unsafe.Sizeof(Figures{}.Last)-4]
+	_ = [1]struct{}{}[unsafe.Offsetof(Figures{}.FD)-8]
+	_ = [1]struct{}{}[unsafe.Sizeof(Figures{}.FD)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(Figures{}.Bytes)-16]
+	_ = [1]struct{}{}[unsafe.Sizeof(Figures{}.Bytes)-8]
 )

@@ -2,11 +2,13 @@
 // gen.
 package genbody
 
-//go:generate go run github.com/organzine/coro/cmd/coro gen -name picture=Painting kinds.c -- -I../../csrc/include
+//go:generate go run github.com/organzine/coro/cmd/coro gen -name picture=Painting -skip genbody_left_out -type "struct figures" kinds.c -- -I../../csrc/include
 
 /*
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc/include
+#include "kinds.h"
 static const char *genbody_text(void) { return "eleven long"; }
+static uint64_t genbody_sum(const struct figures *f) { return f->last + f->fd + f->bytes.in + f->bytes.out; }
 */
 import "C"
 
@@ -14,3 +16,8 @@ import "unsafe"
 
 // Text is the address of a C string of 11 bytes.
 func Text() uintptr { return uintptr(unsafe.Pointer(C.genbody_text())) }
+
+// FigureSum is what C adds up of the members.
+func FigureSum(f Figures) uint64 {
+	return uint64(C.genbody_sum((*C.struct_figures)(unsafe.Pointer(&f))))
+}

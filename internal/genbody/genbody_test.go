@@ -4,6 +4,8 @@ package genbody
 
 import (
 	"context"
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -67,4 +69,37 @@ func TestMembersOfAllKindsArrive(t *testing.T) {
 	_, n := result(t, s, GenbodyLength, Text())
 	assert.EqualValues(t, 11, n)
 	require.NoError(t, GenbodyNothing.Spawn(s, coro.None{}))
+}
+
+// A body that takes a coro_fd fits Serve, and the numbers of coro.h have their types in Go.
+func TestAGeneratedBodyServes(t *testing.T) {
+	s, err := coro.New(coro.WithWorkers(1))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close(context.Background())) }()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, listener, GenbodyServe) }()
+	defer func() { stop(); assert.ErrorIs(t, <-served, context.Canceled) }()
+	c, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.SetDeadline(time.Now().Add(3*time.Minute)))
+	_, err = c.Write([]byte("there and back"))
+	require.NoError(t, err)
+	text := make([]byte, len("there and back"))
+	_, err = io.ReadFull(c, text)
+	require.NoError(t, err)
+	assert.Equal(t, "there and back", string(text))
+
+	_, ids := result(t, s, GenbodyIds, Ids{[2]coro.FD{1, 2}, coro.CActor(3), coro.Handle(4), coro.FuncID(5)})
+	assert.Equal(t, Ids{[2]coro.FD{2, 1}, 3, 4, 5}, ids)
+}
+
+// A type that only messages have is there for both sides.
+func TestATypeThatNoBodyHas(t *testing.T) {
+	f := Figures{Last: EventEnd, FD: 7, Bytes: FiguresBytes{In: 1, Out: 2}}
+	assert.Equal(t, FigureSum(f), uint64(1+7+1+2))
 }

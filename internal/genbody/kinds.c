@@ -45,3 +45,28 @@ CORO_BODY(genbody_length, const char *, uint64_t, 0)
 CORO_BODY(genbody_nothing, coro_none, coro_none, CORO_DENSE)
 {
 }
+
+/* genbody_serve - a connection, whose bytes go back to it. */
+CORO_BODY(genbody_serve, coro_fd, coro_none, 0)
+{
+	char text[512];
+	for (;;) {
+		int64_t n = coro_read(*arg, text, sizeof text, CORO_FOREVER);
+		size_t put;
+		if (n <= 0 || coro_write_all(*arg, text, (size_t)n, &put, CORO_FOREVER) < 0)
+			return;
+	}
+}
+
+/* genbody_ids gives the numbers back. */
+CORO_BODY(genbody_ids, struct ids, struct ids, CORO_BRIEF)
+{
+	*result = *arg;
+	result->fd[0] = arg->fd[1];
+	result->fd[1] = arg->fd[0];
+}
+
+/* It has no Go side: what it takes cannot be had there. */
+CORO_BODY(genbody_left_out, long double, coro_none, 0)
+{
+}

@@ -3,6 +3,8 @@
 #define CORO_GENBODY_KINDS_H
 
 #include "coro.h"
+#include "coro_actor.h"
+#include "coro_io.h"
 
 #include <stdbool.h>
 
@@ -47,5 +49,24 @@ typedef struct {
 	const char *name;
 	coro_handle who;
 } picture;
+
+/* What coro.h has numbers for, and Go has types for. */
+struct ids {
+	coro_fd fd[2];
+	coro_actor actor;
+	coro_handle handle;
+	coro_go_id go;
+};
+
+/* What a message of the server is, which no body has. */
+enum event { EVENT_BEGIN, EVENT_END };
+
+struct figures {
+	enum event last;
+	coro_fd fd;
+	struct {
+		uint32_t in, out;
+	} bytes;
+};
 
 #endif
