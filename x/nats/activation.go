@@ -264,6 +264,9 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 			a.fails(last, fmt.Errorf("the state: %w", err))
 			return a.why
 		}
+		if a.h.ctx.Err() == nil {
+			a.h.n.o.Log.Warn("state not written", "kind", a.k.name, "key", a.key, "err", err)
+		}
 		a.h.pause(wait)
 		if err := a.h.usable(); err != nil {
 			return err

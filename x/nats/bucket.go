@@ -3,17 +3,22 @@ package nats
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+func (l *streamLink) bucketName(b bucket) string { return l.o.Cluster + "-" + string(b) }
+
+// bucketStream is the stream of a bucket.
+func bucketStream(name string) string { return "KV_" + name }
+
 func (l *streamLink) makeBucket(ctx context.Context, b bucket) (jetstream.KeyValue, error) {
-	name := l.o.Cluster + "-" + string(b)
+	name := l.bucketName(b)
 	kv, err := l.js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = l.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: name, Storage: l.storage(), Replicas: l.o.Replicas})
-		if errors.Is(err, jetstream.ErrBucketExists) { // another node was faster
+		_, err = l.js.CreateStream(ctx, l.bucketConfig(name))
+		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			kv, err = l.js.KeyValue(ctx, name)
 		}
 	}
@@ -23,15 +28,39 @@ func (l *streamLink) makeBucket(ctx context.Context, b bucket) (jetstream.KeyVal
 	return kv, clear(err)
 }
 
+// bucketConfig is what the client makes a bucket of, but for the first revision: it is the time, in
+// µs, so that revisions grow also where a bucket was deleted, and is made again. Tokens are revisions
+// of one bucket, and the snapshots of the other have them.
+func (l *streamLink) bucketConfig(name string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              bucketStream(name),
+		Subjects:          []string{"$KV." + name + ".>"},
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgSize:        -1,
+		MaxConsumers:      -1,
+		Discard:           jetstream.DiscardNew,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		AllowDirect:       true,
+		Duplicates:        idsLast,
+		Storage:           l.storage(),
+		Replicas:          l.o.Replicas,
+		FirstSeq:          uint64(time.Now().UnixMicro()),
+	}
+}
+
 // readAtLeader has gets answered by the server that leads, where there are replicas. The client
 // makes each bucket one that any replica answers for, also one that has not the last puts yet.
 func (l *streamLink) readAtLeader(ctx context.Context,
 	kv jetstream.KeyValue) (jetstream.KeyValue, error) {
-	s, err := l.js.Stream(ctx, "KV_"+kv.Bucket())
+	s, err := l.js.Stream(ctx, bucketStream(kv.Bucket()))
 	if err != nil {
 		return nil, err
 	}
 	c := s.CachedInfo().Config
+	l.made[c.Name] = s.CachedInfo().Created
 	if c.Replicas == 1 || !c.AllowDirect {
 		return kv, nil
 	}

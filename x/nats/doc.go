@@ -69,6 +69,14 @@
 //	H9  lost: stop at once, write nothing, ack nothing, go on at H1; if another node is the owner by
 //	    now, the lease is given back
 //
+//	streams
+//	M1  a node remembers when the stream and the buckets were made that it has found at its Join
+//	M2  each TTL/2 it asks for them. Where the servers say for TTL/2 that one is not there, or is
+//	    another one, the node fails. No answer says nothing
+//	M3  a bucket's first revision is the time at which it is made, in µs: tokens grow also where the
+//	    members were deleted, and made again, so that snapshots of before count as older
+//	M4  the stream refuses what is beyond MaxBytes, so that N2, H2 and H7 can write while it is full
+//
 // What happens if a node dies, or is cut off, after each step:
 //
 //	S2  the message is stored or not. The sender that tries again with the same id stores one

@@ -103,7 +103,8 @@ func With(name, value string) SendOption { return func(m *message) { m.header[na
 // the error is an ErrUnavailable, and the message may have been stored all the same. A sender that
 // waits for each Tell has its messages to one key handled in order.
 //
-// Errors: ErrKey, ErrOption, ErrLeft, ErrUnavailable, ErrTooLarge, and those of ctx and the Codec.
+// Errors: ErrKey, ErrOption, ErrLeft, ErrUnavailable, ErrTooLarge, ErrFull at once, ErrGone, and those
+// of ctx and the Codec.
 func (k *Kind[S, M]) Tell(ctx context.Context, key string, m M, opts ...SendOption) error {
 	return k.send(ctx, key, m, "", opts)
 }
@@ -139,6 +140,6 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 	p := partitionOf(k.name, key, n.o.Partitions)
 	return persist(ctx, n.ctx, n.o.TTL/4, func() (again bool, err error) {
 		err = n.link.publish(ctx, p, to)
-		return !errors.Is(err, ErrTooLarge), err
+		return !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrFull), err
 	})
 }

@@ -13,7 +13,8 @@ import (
 // Loopback is a Transport in memory, for tests and programs of one process: several nodes may Join
 // by the same one. Messages and states are gone with the process.
 func Loopback() Transport {
-	return &loopback{topics: map[string]*loopTopic{}, inboxes: map[string]func(string, *message){}}
+	return &loopback{topics: map[string]*loopTopic{}, inboxes: map[string]func(string, *message){},
+		now: time.Now}
 }
 
 // loopback has one lock. Calls of deliver, of watchers and inboxes are made by goroutines of
@@ -23,6 +24,7 @@ type loopback struct {
 	topics  map[string]*loopTopic // by cluster
 	inboxes map[string]func(string, *message)
 	last    int // inbox
+	now     func() time.Time
 
 	// fault is called before each operation, for tests. An error of it is that of the operation:
 	// when after is true the operation was done all the same.
@@ -32,8 +34,10 @@ type loopback struct {
 // loopTopic is what a cluster has.
 type loopTopic struct {
 	partitions int
+	most       int64 // bytes of messages,
+	bytes      int64 // that are not acked
 	seq        uint64
-	ids        map[string]bool // of messages that were published; for ever
+	ids        *loopIDs
 	logs       map[int]*loopLog
 	stores     map[bucket]*loopStore
 }
@@ -63,8 +67,9 @@ func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
 	defer h.mu.Unlock()
 	t := h.topics[o.Cluster]
 	if t == nil {
-		t = &loopTopic{partitions: o.Partitions, ids: map[string]bool{}, logs: map[int]*loopLog{},
-			stores: map[bucket]*loopStore{}}
+		t = &loopTopic{partitions: o.Partitions, most: o.MaxBytes, ids: newLoopIDs(),
+			logs: map[int]*loopLog{}, stores: map[bucket]*loopStore{}}
+		orDefault(&t.most, defaultBytes)
 		for _, b := range []bucket{members, states} {
 			t.stores[b] = &loopStore{hub: h, entries: map[string]entry{}, watchers: map[*calls]func(entry){}}
 		}
@@ -108,11 +113,17 @@ func (t *loopTopic) log(partition int) *loopLog {
 
 func (l *loopLink) publish(ctx context.Context, partition int, m *message) error {
 	return l.hub.do(ctx, "publish", m.key, func() error {
-		id := m.kind + "\x00" + m.key + "\x00" + m.id
-		if l.t.ids[id] {
+		now := l.hub.now()
+		l.t.ids.forget(now)
+		id := l.t.ids.of(m)
+		if l.t.ids.has[id] {
 			return nil
 		}
-		l.t.ids[id] = true
+		if l.t.bytes+m.bytes() > l.t.most {
+			return errorf(ErrFull, "%d of %d bytes are taken", l.t.bytes, l.t.most)
+		}
+		l.t.bytes += m.bytes()
+		l.t.ids.add(id, now)
 		l.t.seq++
 		g := l.t.log(partition)
 		g.waiting = append(g.waiting, &loopMessage{
@@ -197,6 +208,7 @@ func (c *loopConsumer) ack(seq uint64) {
 		}
 		i := sort.Search(len(c.log.waiting), func(i int) bool { return c.log.waiting[i].seq >= seq })
 		if i < c.sent && c.log.waiting[i].seq == seq {
+			c.l.t.bytes -= c.log.waiting[i].bytes()
 			c.log.waiting = slices.Delete(c.log.waiting, i, i+1)
 			c.sent--
 			c.log.feedLocked()
@@ -217,6 +229,13 @@ func (c *loopConsumer) remove(ctx context.Context) error {
 }
 
 func (l *loopLink) store(b bucket) store { return l.t.stores[b] }
+
+func (l *loopLink) check(ctx context.Context) error {
+	return l.hub.do(ctx, "check", "", func() error {
+		l.t.ids.forget(l.hub.now())
+		return nil
+	})
+}
 
 func (l *loopLink) inbox(f func(string, *message)) (string, error) {
 	l.hub.mu.Lock()

@@ -19,6 +19,7 @@ func TestJoinWithWrongOptions(t *testing.T) {
 	for _, o := range []Options{{Cluster: "a.b"}, {Name: "a b"}, {Partitions: -1}, {Partitions: 1 << 20},
 		{TTL: time.Millisecond}, {TTL: 2 * time.Hour}, {Room: -1}, {Tries: -1}, {Tries: mostTries + 1},
 		{Tries: 1 << 55}, {Tries: math.MaxInt}, {Idle: -1}, {Window: 5000},
+		{MaxBytes: -1}, {MaxBytes: 1}, {MaxBytes: 1 << 60},
 		{Replicas: 9}} {
 		_, err := Join(ctx, Loopback(), o)
 		require.ErrorIs(t, err, ErrOption, "%+v", o)
@@ -395,6 +396,11 @@ func TestTheConnectionIsClosed(t *testing.T) {
 	require.NoError(t, err)
 	conn.Close()
 	require.ErrorIs(t, k.Tell(context.Background(), "x", balance{}), ErrUnavailable)
-	require.Eventually(t, func() bool { return len(n.Partitions()) == 0 }, 10*time.Second, time.Millisecond)
+	<-n.Done()
+	for _, err := range []error{n.Err(), k.Tell(context.Background(), "x", balance{})} {
+		require.ErrorIs(t, err, ErrUnavailable)
+		require.ErrorIs(t, err, natsgo.ErrConnectionClosed)
+	}
+	require.Empty(t, n.Partitions())
 	require.NoError(t, n.Leave(within(t, 10*time.Second)))
 }

@@ -102,7 +102,8 @@ func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, err
 		n.end()
 		return nil, err
 	}
-	n.ends.Add(2)
+	n.ends.Add(3)
+	go n.watchOver()
 	go n.keep()
 	go n.run()
 	return n, nil
@@ -131,7 +132,8 @@ func (n *Node) Start() error {
 // returned by then.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err is why the node has ended, if not by Leave: ErrName.
+// Err is why the node has ended, if not by Leave: ErrName; ErrGone; or ErrUnavailable, where the
+// connection was closed.
 func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -38,6 +38,10 @@ type Options struct {
 	// Replicas is how many servers have each message and state, 1 to 5; 1 by default. It counts for
 	// the node that comes first.
 	Replicas int
+	// MaxBytes is how many bytes of messages are stored that are not handled yet; with those more are
+	// refused, by ErrFull. It counts for the node that comes first. The servers reserve as much. 1 KiB
+	// to 1 PiB; by default 1 GiB, or less, so that the servers can reserve twice as much.
+	MaxBytes int64
 	// Memory has messages and states kept in the servers' memory instead of files. It counts for the
 	// node that comes first.
 	Memory bool
@@ -103,6 +107,9 @@ func (o *Options) complete() error {
 		return errorf(ErrOption, "Idle %v: 1ms at least", o.Idle)
 	case o.Window < 1 || o.Window > 4096:
 		return errorf(ErrOption, "Window %d: 1 to 4096", o.Window)
+	case o.MaxBytes != 0 && (o.MaxBytes < leastBytes || o.MaxBytes > 1<<50):
+		return errorf(ErrOption, "MaxBytes %d: %d to %d, or 0 for the default", o.MaxBytes, leastBytes,
+			int64(1<<50))
 	case o.Replicas < 1 || o.Replicas > 5:
 		return errorf(ErrOption, "Replicas %d: 1 to 5", o.Replicas)
 	}

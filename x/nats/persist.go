@@ -33,16 +33,20 @@ func persist(ctx, left context.Context, most time.Duration, f func() (again bool
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
+	var last error
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, most) {
 		again, err := f()
 		switch {
 		case err == nil:
 			return nil
+		case ctx.Err() != nil && last != nil:
+			return errors.Join(ended(ctx), last) // which says more than the call that was cut off
 		case ctx.Err() != nil:
 			return errors.Join(ended(ctx), err)
 		case !again || errors.Is(err, natsgo.ErrConnectionClosed):
 			return err
 		}
+		last = err
 		select {
 		case <-ctx.Done():
 			return errors.Join(ended(ctx), err)

@@ -22,6 +22,9 @@ type link interface {
 		deliver func(*delivery), lost func(error)) (consumer, error)
 	// store is a bucket of entries with revisions.
 	store(b bucket) store
+	// check tells whether all that open has found is there: ErrGone, if the servers say that it is
+	// not; natsgo.ErrConnectionClosed, if they will never say anything again; or another error.
+	check(ctx context.Context) error
 	// inbox has answers delivered to f. An answer is for an address that begins with the prefix.
 	inbox(f func(address string, m *message)) (prefix string, err error)
 	answer(address string, m *message) error
@@ -65,6 +68,15 @@ type message struct {
 	fail      string // of an answer: the error
 	header    Header
 	data      []byte
+}
+
+// bytes is what the message takes, about.
+func (m *message) bytes() int64 {
+	n := len(m.id) + len(m.kind) + len(m.key) + len(m.reply) + len(m.data)
+	for name, v := range m.header {
+		n += len(name) + len(v)
+	}
+	return int64(n)
 }
 
 // A delivery is a message as a consumer delivers it.

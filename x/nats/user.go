@@ -34,34 +34,26 @@ var inside table.Words[caller]
 // have no numbers it is nil.
 func here() *caller { return inside.At(asm.Goroutine()) }
 
-// call calls a user's function, and returns a *failure if that returns an error, panics, or calls
-// runtime.Goexit. It costs a goroutine, about 1 µs, so that what ends the goroutine ends it alone.
+// call calls a user's function, as panicked.Call does, and returns a *failure if that returns an
+// error, panics, or calls runtime.Goexit, which is actor.ErrGoexit.
 func (c caller) call(f func() error) error {
-	done := make(chan *failure)
-	go c.run(f, done)
-	if failed := <-done; failed != nil {
-		return failed
-	}
-	return nil
-}
-
-func (c caller) run(f func() error, done chan<- *failure) {
-	result := &failure{actor.ErrGoexit, actor.ErrGoexit.Error()}
-	defer func() { done <- result }()
-	if me := asm.Goroutine(); me != 0 {
-		inside.Put(me, &c)
-		defer inside.Remove(me)
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			err := panicked.New(v)
-			result = &failure{err, err.Error()}
+	var err error
+	switch failed := panicked.Call(func() {
+		if me := asm.Goroutine(); me != 0 {
+			inside.Put(me, &c)
+			defer inside.Remove(me)
 		}
-	}()
-	err := f()
-	if err == nil {
-		result = nil
-		return
+		err = f()
+	}); {
+	case failed == panicked.ErrGoexit:
+		err = actor.ErrGoexit
+	case failed != nil:
+		err = failed
 	}
-	result = &failure{err, err.Error()}
+	if err == nil {
+		return nil
+	}
+	text := "an error, whose text fails"
+	_ = panicked.Call(func() { text = err.Error() })
+	return &failure{err, text}
 }

@@ -1,0 +1,54 @@
+package nats
+
+import (
+	"hash/maphash"
+	"strconv"
+	"time"
+)
+
+// idsLast is how long ids of messages are remembered, by JetStream and by Loopback.
+const idsLast = 2 * time.Minute
+
+// loopIDs are the ids of messages that were published lately. Each takes some 70 bytes.
+type loopIDs struct {
+	seeds [2]maphash.Seed
+	has   map[loopID]bool
+	list  []timedID // the oldest first
+}
+
+// A loopID is a hash of 128 bits of a message's kind, key and id.
+type loopID [2]uint64
+
+type timedID struct {
+	id loopID
+	at time.Time
+}
+
+func newLoopIDs() *loopIDs {
+	return &loopIDs{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		has: map[loopID]bool{}}
+}
+
+func (s *loopIDs) of(m *message) (id loopID) {
+	name := m.kind + " " + strconv.Itoa(len(m.key)) + " " + m.key + m.id
+	for i, seed := range s.seeds {
+		id[i] = maphash.String(seed, name)
+	}
+	return id
+}
+
+func (s *loopIDs) add(id loopID, at time.Time) {
+	s.has[id] = true
+	s.list = append(s.list, timedID{id, at})
+}
+
+// forget forgets those that are too old.
+func (s *loopIDs) forget(now time.Time) {
+	n := 0
+	for ; n < len(s.list) && now.Sub(s.list[n].at) >= idsLast; n++ {
+		delete(s.has, s.list[n].id)
+	}
+	if s.list = s.list[n:]; n > 0 && len(s.list) == 0 { // a map gives no memory back
+		s.has, s.list = map[loopID]bool{}, nil
+	}
+}
