@@ -177,7 +177,8 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
 // there is none, is one more turn of the asker, in which then is called. What then returns is as
-// what Receive returns. ErrFull, ErrStopped: the message was not accepted, and then is not called.
+// what Receive returns. Where AskThen returns an error, ErrFull or ErrStopped for example, the message
+// was not accepted, and then is not called.
 //
 // then belongs to the state that has asked. Where the asker has ended, or was restarted, before the
 // answer comes, the answer is dropped.
@@ -188,25 +189,32 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	}
 	asker, p, life := c.c, c.c.pool(), c.c.life()
 	q := &question[R]{}
+	refused := false // though it may be answered: Forward's function has done both
 	q.then = func(v R, err error) {
 		var none M
 		again := false // after a failure of then, by Retry
 		_ = p.push(asker, none, &nodeExtra[M]{call: func(c *Context[M]) error {
-			if c.c.life() != life {
+			if c.c.life() != life || refused {
 				return nil
 			}
 			if !again {
 				again = true
-				c.c.flags -= oneAwaited
+				asker.awaited()
 			}
 			return then(c, v, err)
 		}})
 	}
 	m := message(Reply[R]{q, 0})
+	asker.flags += oneAwaited
+	accepted := false
+	defer func() { // also after a panic of Adapt's function and its like
+		if refused = !accepted; refused {
+			q.state.CompareAndSwap(0, 1<<1) // Q2
+			asker.awaited()
+		}
+	}()
 	err := to.tellAs(m, &nodeExtra[Q]{ask: q}, 0, c.h)
-	if err == nil {
-		c.c.flags += oneAwaited
-	}
+	accepted = err == nil
 	return err
 }
 

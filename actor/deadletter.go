@@ -6,7 +6,7 @@ import "sync/atomic"
 type Cause int
 
 const (
-	Stopped Cause = iota // its actor has ended
+	Stopped Cause = iota // its actor has ended, or the state that has called After for it
 	Failed               // its actor's behaviour has failed with it
 	causes
 )
@@ -36,8 +36,8 @@ type deadLetters [causes]atomic.Uint64
 func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
 	if n.x == nil || n.x.call == nil {
 		p.deadMessage(c, *n.message(), cause, err)
-	} else if n.x.dead != nil {
-		n.x.dead()
+	} else if n.x.failed != nil && cause == Failed {
+		n.x.failed(err)
 	}
 	n.failAsker(err)
 }

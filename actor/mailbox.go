@@ -24,7 +24,7 @@ import (
 //	    that is pending, the new one is pending behind that
 //	T1  turn: goes on with what is pending: of S1, or what an earlier turn has left. If there is
 //	    none, it takes all out of the box by an exchange with nil, and reverses them
-//	T2  turn: handles the messages, oldest first, until its time is over
+//	T2  turn: handles the messages, oldest first, until its time is over, or a signal is there
 //	T3  turn: if some are left they are pending, and the next turn is queued
 //	T4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
 //	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a signal
@@ -109,8 +109,9 @@ func (n *node[M]) message() *M {
 // A nodeExtra is what few messages have.
 type nodeExtra[M any] struct {
 	call func(*Context[M]) error // is called instead of the behaviour; m is nothing
-	dead func()                  // is called if the message is a dead letter, and m is nothing
-	ask  asked                   // the asker
+	// is called instead of making m a dead letter, where call has failed; nil: there is no message
+	failed func(err error)
+	ask    asked // the asker
 }
 
 // A cell is an actor.

@@ -154,3 +154,86 @@ func TestPassivateOfAnActorThatEnds(t *testing.T) {
 	<-r.Done()
 	require.Zero(t, k.timers())
 }
+
+// pass is advance that waits for nobody.
+func (k *handClock) pass(d time.Duration) {
+	k.mu.Lock()
+	k.at += d
+	due := []*handTimer{}
+	for a := range k.timed {
+		if a.at <= k.at {
+			due = append(due, a)
+			delete(k.timed, a)
+		}
+	}
+	k.mu.Unlock()
+	for _, a := range due {
+		a.f()
+	}
+}
+
+func TestPassivateHasNoTimerWhileThereAreChildren(t *testing.T) {
+	y, k := byHand(t)
+	var child Ref[int]
+	r := spawn(t, y, func(c *Context[int], _ int) (err error) {
+		child, err = Spawn(c, of(nothing[int]))
+		c.Passivate(1)
+		return err
+	})
+	require.NoError(t, r.Tell(0))
+	k.advance(t, y, time.Millisecond)
+	requireEnded(t, r, false)
+	require.Zero(t, k.timers())
+	child.Stop()
+	<-child.Done()
+	rest(t, y)
+	k.advance(t, y, time.Millisecond)
+	requireEnded(t, r, true)
+}
+
+func TestPassivateHasNoTimerWhileAnAnswerIsAwaited(t *testing.T) {
+	for _, ends := range []string{"answered", "restarted"} {
+		y, k := byHand(t)
+		replies := []Reply[int]{}
+		answers := []int{}
+		r := asker(t, y, asksOnce{of: keeper(t, y, &replies), answers: &answers}, Restart(1, 0))
+		tellAll(t, r, "passivate", "ask")
+		k.advance(t, y, time.Hour)
+		requireEnded(t, r, false)
+		require.Zero(t, k.timers(), ends)
+		if ends == "answered" {
+			require.NoError(t, replies[0].Answer(1))
+		} else {
+			tellAll(t, r, "bad")
+		}
+		rest(t, y)
+		k.advance(t, y, time.Minute-1)
+		requireEnded(t, r, false)
+		k.advance(t, y, 1)
+		requireEnded(t, r, true)
+	}
+}
+
+// A message that lasts longer than the time of Passivate has the timer go off once.
+func TestPassivateAsksABusyActorOnce(t *testing.T) {
+	y, k := byHand(t)
+	g := newGate()
+	r := spawn(t, y, func(c *Context[int], _ int) error {
+		c.Passivate(time.Millisecond)
+		g.pass()
+		return nil
+	}, Waiting())
+	require.NoError(t, r.Tell(0))
+	<-g.in
+	for range 10 {
+		k.pass(time.Millisecond)
+	}
+	x := r.c.sideOf()
+	x.mu.Lock()
+	require.Len(t, x.signals, 1)
+	x.mu.Unlock()
+	close(g.open)
+	rest(t, y)
+	k.advance(t, y, time.Millisecond)
+	requireEnded(t, r, true)
+}

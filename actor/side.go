@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"container/list"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,10 +31,10 @@ type side struct {
 	signals  []signal
 	paused   bool // no turn is queued: the poster of a signal has one started
 	ended    bool
-	cause    error // why it has ended
-	watchers []watcher
+	cause    error         // why it has ended
+	watchers *list.List    // of *watch; nil: none
 	done     chan struct{} // nil: nobody has asked
-	timers   map[stopper]struct{}
+	begun    *list.List    // of begun; nil: nothing
 
 	// With System.tree.
 	first, last *slot // children, in the order of their spawns
@@ -52,4 +53,43 @@ func (s *slot) sideOf() *side {
 		return x
 	}
 	return s.side.Load()
+}
+
+// What a state has begun ends with the state: by a restart, or the end of the actor. It is in the
+// actor's side until it is over: timers, watches, and the time of a back-off.
+type begun interface{ endWithState() }
+
+// stateIsOver: the state may still call the package, in Stopped, but nothing begins any more.
+const stateIsOver = isEnding | isRestarting
+
+func (x *side) begin(b begun) *list.Element {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun == nil {
+		x.begun = list.New()
+	}
+	return x.begun.PushBack(b)
+}
+
+// forget takes away what is over. It does nothing where endState has.
+func (x *side) forget(at *list.Element) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun != nil {
+		x.begun.Remove(at)
+	}
+}
+
+// endState ends what the state has begun, in the order in which it has.
+func (x *side) endState() {
+	x.mu.Lock()
+	all := x.begun
+	x.begun = nil
+	x.mu.Unlock()
+	if all == nil {
+		return
+	}
+	for e := all.Front(); e != nil; e = e.Next() {
+		e.Value.(begun).endWithState()
+	}
 }

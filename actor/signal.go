@@ -1,9 +1,11 @@
 package actor
 
+import "container/list"
+
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
-// lie in the actor's side. Who posts one sets posted, then looks at the box: a dormant actor it
-// makes active, and has a turn started. A turn looks at posted when it begins, and after it has
-// made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant, and which has
+// lie in the actor's side. The poster of one sets posted, then looks at the box: a dormant actor it
+// makes active, and has a turn started. A turn looks at posted when it begins, after each message, and
+// after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant, and which has
 // no turn either, is started by the poster too; paused and signals are under one lock.
 type signal struct {
 	what  int
@@ -44,14 +46,8 @@ func (p *pool[M]) control(ctx *Context[M], c *cell[M]) bool {
 	x := c.sideOf()
 	ctx.l.atMessage = false
 	for {
-		x.mu.Lock()
-		list := x.signals
-		x.signals = nil
-		x.posted.Store(false)
-		x.mu.Unlock()
-		for i, g := range list {
+		for g, ok := x.nextSignal(); ok; g, ok = x.nextSignal() {
 			if err := p.signal(ctx, c, x, g); err != nil {
-				x.putBack(list[i+1:])
 				return p.fail(ctx, c, err)
 			}
 		}
@@ -84,12 +80,19 @@ func (p *pool[M]) control(ctx *Context[M], c *cell[M]) bool {
 	}
 }
 
-// putBack puts signals that are not handled in front of those that have come.
-func (x *side) putBack(list []signal) {
+// nextSignal takes the oldest signal. The others stay, whatever becomes of the turn that handles it.
+func (x *side) nextSignal() (g signal, ok bool) {
 	x.mu.Lock()
-	x.signals = append(append([]signal(nil), list...), x.signals...)
-	x.posted.Store(len(x.signals) > 0)
-	x.mu.Unlock()
+	defer x.mu.Unlock()
+	if len(x.signals) == 0 {
+		return signal{}, false
+	}
+	g = x.signals[0]
+	if x.signals = x.signals[1:]; len(x.signals) == 0 {
+		x.signals = nil
+		x.posted.Store(false)
+	}
+	return g, true
 }
 
 func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
@@ -112,10 +115,13 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 		return g.cause
 	case sigGoOn:
 		c.flags &^= isBackingOff
+	case sigChild:
+		c.armIdle(x)
 	case sigIdle:
-		if c.pending == nil && c.flags < oneAwaited && x.isIdle(p.sys.clock.now()) &&
-			c.box.CompareAndSwap(nil, &p.ended) {
+		if p.isIdle(c, x) && c.box.CompareAndSwap(nil, &p.ended) {
 			p.beginEnd(ctx, c, x, nil)
+		} else {
+			c.armIdle(x)
 		}
 	}
 	return nil
@@ -153,31 +159,28 @@ func (p *pool[M]) awaitsChildren(x *side) bool {
 	return x.awaits
 }
 
-// beginEnd closes the mailbox, and has the children stopped. control does the rest.
+// beginEnd closes the mailbox, ends what the state has begun, and has the children stopped. control
+// does the rest. A second call finds nothing left to do.
 func (p *pool[M]) beginEnd(ctx *Context[M], c *cell[M], x *side, cause error) {
 	c.flags = c.flags&(hasStarted|hasRetired) | isEnding
 	x.reason = cause
-	n := c.pending
-	c.pending = nil
 	if top := c.box.Swap(&p.ended); top != nil && top != &p.ended {
-		rest := reverse(top)
-		if n == nil {
-			n = rest
-		} else {
-			last := n
-			for last.next != nil {
-				last = last.next
-			}
-			last.next = rest
+		last := &c.pending
+		for *last != nil {
+			last = &(*last).next
 		}
+		*last = reverse(top)
 	}
 	x.room.close()
-	for n != nil {
-		p.dead(c, n, Stopped, ErrStopped)
-		n = p.step(ctx.l, c, n)
+	for c.pending != nil {
+		p.dead(c, c.pending, Stopped, ErrStopped)
+		c.pending = p.step(ctx.l, c, c.pending)
 	}
 	p.forgo(ctx.l, c)
-	x.stopTimers()
+	x.endState()
+	if w := x.idle.Swap(nil); w != nil {
+		w.stop()
+	}
 	p.stopChildren(x)
 }
 
@@ -187,24 +190,32 @@ func (p *pool[M]) stopChildren(x *side) {
 	}
 }
 
-// finish ends an actor that has no children any more.
+// finish ends an actor that has no children any more. Stopped may fail: then finish is called again,
+// and does not call it again. What follows calls nothing of the program's.
 func (p *pool[M]) finish(ctx *Context[M], c *cell[M], x *side) {
 	if c.recv != nil {
-		p.retire(ctx, c, x.reason) // may fail: then finish is called again
+		p.retire(ctx, c, x.reason)
 	}
 	c.recv = nil
 	y := p.sys
 	y.forget(&c.slot, x)
+	if watchers := x.end(); watchers != nil {
+		for e := watchers.Front(); e != nil; e = e.Next() {
+			e.Value.(*watch).tell(x.cause)
+		}
+	}
+	y.unlink(&c.slot)
+}
+
+// end says that the actor has ended, and returns its watchers.
+func (x *side) end() (watchers *list.List) {
 	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.ended, x.cause = true, x.reason
-	list := x.watchers
+	watchers = x.watchers
 	x.watchers, x.signals = nil, nil
 	if x.done != nil {
 		close(x.done)
 	}
-	x.mu.Unlock()
-	for _, w := range list {
-		w.tell(x.cause)
-	}
-	y.unlink(&c.slot)
+	return watchers
 }

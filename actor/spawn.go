@@ -236,7 +236,7 @@ func isNil(recv any) bool {
 func (y *System) link(s *slot, name string) error {
 	y.tree.Lock()
 	defer y.tree.Unlock()
-	if y.stopping || (s.parent != nil && s.parent.flags&(isEnding|isStopping) != 0) {
+	if y.stopping || (s.parent != nil && s.parent.flags&(stateIsOver|isStopping) != 0) {
 		return errorf(ErrStopped, "Spawn")
 	}
 	if name != "" {

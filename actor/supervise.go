@@ -142,14 +142,15 @@ func (x *side) nextPause(set *settings) time.Duration {
 	return x.pause
 }
 
-// beginRestart ends the state, and has the children stopped; control makes the next one.
+// beginRestart ends the state with what it has begun, and has the children stopped; control makes the
+// next one.
 func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration) {
 	c.flags |= isRestarting
 	x.reason = cause
 	p.stopChildren(x)
 	if pause > 0 {
 		c.flags |= isBackingOff
-		p.sys.later(pause, func() { c.post(signal{sigGoOn, nil}) })
+		x.begin(p.sys.later(pause, func() { c.post(signal{sigGoOn, nil}) }))
 	}
 }
 
@@ -160,11 +161,13 @@ func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 	if next == nil {
 		return errNilActor
 	}
+	x.endState()
 	c.recv = next
 	c.flags &= oneAwaited - 1 // the answers that the old state awaits are dropped
 	c.flags &^= isRestarting | hasStarted | hasRetired
 	x.life++
 	x.reason = nil
+	c.armIdle(x) // it may have awaited answers
 	return p.start(ctx, c)
 }
 

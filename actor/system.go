@@ -30,6 +30,7 @@ package actor
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -241,6 +242,9 @@ func (y *System) Rest(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		y.mu.Lock()
+		y.resting = slices.DeleteFunc(y.resting, func(c chan struct{}) bool { return c == done })
+		y.mu.Unlock()
 		return ctx.Err()
 	}
 }
@@ -400,13 +404,26 @@ func (y *System) Stats() Stats {
 	return st
 }
 
-// later calls f when a time has passed, which is work until then.
-func (y *System) later(d time.Duration, f func()) stopper {
+// A later is a call that is to come, and is work until then. As something begun it ends with the actor,
+// or by the next restart.
+type later struct {
+	y *System
+	t stopper
+}
+
+// later calls f, which is none of the program's, when a time has passed.
+func (y *System) later(d time.Duration, f func()) later {
 	y.laters.Add(1)
-	return y.clock.after(d, func() {
+	return later{y, y.clock.after(d, func() {
 		f()
 		y.endOfLater()
-	})
+	})}
+}
+
+func (l later) endWithState() {
+	if l.t.stop() {
+		l.y.endOfLater()
+	}
 }
 
 func (y *System) endOfLater() {

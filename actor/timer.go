@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"container/list"
 	"sync/atomic"
 	"time"
 
@@ -27,14 +28,14 @@ func (realClock) after(d time.Duration, f func()) stopper {
 	return realTimer{time.AfterFunc(d, f)}
 }
 
-// A Timer is a message that is to come, by After or Every.
+// A Timer is a message that is to come, by After or Every. The zero Timer has none.
 type Timer struct{ t stopper }
 
 // Stop has no message come any more. It returns false if none was to come: the last one was sent,
-// or Stop called before, or the actor has ended. Any goroutine may call it.
+// Stop was called before, or the state has ended that has begun the timer. Any goroutine may call it.
 func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
 
-// A timer is in the side of its actor until it is over. Whoever sets over deals with it.
+// A timer is something that a state has begun. What sets over deals with it.
 type timer[M any] struct {
 	c      *cell[M]
 	m      M
@@ -44,38 +45,47 @@ type timer[M any] struct {
 	queued atomic.Bool // the last message of Every is not handled
 	extra  nodeExtra[M]
 	clock  atomic.Pointer[stopper]
+	begun  *list.Element // in the actor's side
 }
 
 // After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is
-// accepted now: if the actor ends before, m becomes a dead letter. It costs some 300 ns.
+// accepted now: if the actor ends before, or is restarted, m becomes a dead letter at that moment. In
+// Stopped it becomes one at once. It costs some 300 ns.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
+	if c.c.flags&stateIsOver != 0 {
+		c.c.pool().deadMessage(c.c, m, Stopped, ErrStopped)
+		return Timer{}
+	}
 	t := &timer[M]{c: c.c, m: m}
 	c.h.sys.laters.Add(1)
 	t.begin(d)
 	return Timer{t}
 }
 
-// Every has m sent to the actor each time that d has passed, until it is stopped or the actor ends.
-// A message whose predecessor is not handled yet is left out. d is 1 µs at least.
+// Every has m sent to the actor each time that d has passed, until it is stopped, or the actor ends or
+// is restarted: the timer belongs to the state, and Started is where the next one begins its own. A
+// message whose predecessor is not handled yet is left out; one that waits when the timer ends is not
+// handled. d is 1 µs at least. In Stopped it is nothing.
 func (c *Context[M]) Every(d time.Duration, m M) Timer {
+	if c.c.flags&stateIsOver != 0 {
+		return Timer{}
+	}
 	d = max(d, time.Microsecond)
 	t := &timer[M]{c: c.c, m: m, every: d, next: c.h.sys.clock.now() + d}
 	t.extra.call = func(c *Context[M]) error {
 		t.queued.Store(false)
+		if t.over.Load() {
+			return nil
+		}
 		return c.c.recv.Receive(c, t.m)
 	}
+	t.extra.failed = func(err error) { t.c.pool().deadMessage(t.c, t.m, Failed, err) }
 	t.begin(d)
 	return Timer{t}
 }
 
 func (t *timer[M]) begin(d time.Duration) {
-	x := t.c.sideOf()
-	x.mu.Lock()
-	if x.timers == nil {
-		x.timers = make(map[stopper]struct{})
-	}
-	x.timers[t] = struct{}{}
-	x.mu.Unlock()
+	t.begun = t.c.sideOf().begin(t)
 	t.arm(d)
 }
 
@@ -118,10 +128,7 @@ func (t *timer[M]) end() bool {
 	if t.over.Swap(true) {
 		return false
 	}
-	x := t.c.sideOf()
-	x.mu.Lock()
-	delete(x.timers, t)
-	x.mu.Unlock()
+	t.c.sideOf().forget(t.begun)
 	return true
 }
 
@@ -138,22 +145,8 @@ func (t *timer[M]) stop() bool {
 	return true
 }
 
-// stopAtEnd is stop, since the actor has ended.
-func (t *timer[M]) stopAtEnd() {
+func (t *timer[M]) endWithState() {
 	if t.stop() && t.every == 0 {
 		t.c.pool().deadMessage(t.c, t.m, Stopped, ErrStopped)
-	}
-}
-
-func (x *side) stopTimers() {
-	x.mu.Lock()
-	list := x.timers
-	x.timers = nil
-	x.mu.Unlock()
-	for t := range list {
-		t.(interface{ stopAtEnd() }).stopAtEnd()
-	}
-	if w := x.idle.Swap(nil); w != nil {
-		w.stop()
 	}
 }

@@ -87,11 +87,13 @@ func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 	return p.list(ctx, c, n, false)
 }
 
-// list is messages for the pending ones, from n on; none, if the turn's time is over.
+// list is messages for the pending ones, from n on; none, if the turn's time is over. It looks for
+// signals after each message: a stop, a sibling's restart and an escalation wait for no others.
 func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (again bool) {
 	l, h := ctx.l, ctx.h
 	l.atMessage = true
 	left, began := l.pace, time.Duration(0)
+	x := c.side.Load()
 	if left == 1 {
 		began = turnclock.Now()
 	}
@@ -109,7 +111,10 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (ag
 				return p.fail(ctx, c, err)
 			}
 			n = p.step(l, c, n)
-			isOver = h.stop
+			if x == nil {
+				x = c.side.Load()
+			}
+			isOver = h.stop || x != nil && x.posted.Load()
 			if left--; left <= 0 {
 				at := turnclock.Now()
 				if began == 0 {
@@ -124,7 +129,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (ag
 		}
 		p.flush(ctx, c)
 		c.pending = n
-		if c.flags&isStopping != 0 {
+		if c.flags&isStopping != 0 || x != nil && x.posted.Load() {
 			return p.control(ctx, c)
 		}
 		if n != nil {
