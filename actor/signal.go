@@ -16,7 +16,7 @@ const (
 	sigStart   = iota // call the hook Started
 	sigStop           // cause: why, or nil
 	sigRestart        // for a sibling's failure, the cause
-	sigFail           // a child's failure was escalated, the cause
+	sigFail           // a child's failure was escalated, the cause, an escalated
 	sigGoOn           // the time of a back-off is over
 	sigChild          // the last child has ended
 	sigIdle           // it may have had no message for the time of Passivate

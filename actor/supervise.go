@@ -2,6 +2,7 @@ package actor
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -56,12 +57,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	starting := c.flags&isStarting != 0
 	c.flags &^= isStarting
 	p.flush(ctx, c)
-	f, ok := err.(*Failure) // else it is a child's
-	if !ok {
-		f = &Failure{c.name(), err}
-		p.sys.failures.Add(1)
-		p.sys.onFailure.tell(f)
-	}
+	f := p.failure(c, err)
 	if c.flags&(isEnding|isRetiring) != 0 { // it was the last that this state does
 		c.flags &^= isRetiring
 		return p.control(ctx, c)
@@ -90,11 +86,29 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	case ends:
 		p.siblings(c, signal{sigStop, f})
 	case c.parent != nil:
-		c.parent.post(signal{sigFail, f})
+		c.parent.post(signal{sigFail, escalated{f}})
 	default:
 		p.sys.fail(f)
 	}
 	return p.control(ctx, c)
+}
+
+// An escalated is a child's failure, as an error that its parent is to deal with.
+type escalated struct{ *Failure }
+
+// failure is the failure that fail deals with. One of c's own is counted, and told.
+func (p *pool[M]) failure(c *cell[M], err error) *Failure {
+	if e, ok := err.(escalated); ok {
+		return e.Failure
+	}
+	if isNil(err) {
+		err = fmt.Errorf("the behaviour has returned a nil %T as an error, which is an error: "+
+			"return nil without a type", err)
+	}
+	f := &Failure{c.name(), err}
+	p.sys.failures.Add(1)
+	p.sys.onFailure.tell(f)
+	return f
 }
 
 // settle decides the fate of the message at hand, the first of the pending ones.
@@ -147,6 +161,7 @@ func (x *side) nextPause(set *settings) time.Duration {
 func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration) {
 	c.flags |= isRestarting
 	x.reason = cause
+	x.endState()
 	p.stopChildren(x)
 	if pause > 0 {
 		c.flags |= isBackingOff
@@ -161,7 +176,6 @@ func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 	if next == nil {
 		return errNilActor
 	}
-	x.endState()
 	c.recv = next
 	c.flags &= oneAwaited - 1 // the answers that the old state awaits are dropped
 	c.flags &^= isRestarting | hasStarted | hasRetired
