@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // What is drained ends when it has handled what it has accepted, and is told so by a message that
@@ -62,8 +63,8 @@ func (x *side) drainedLocked() bool {
 // to end before. Those without a parent end one after the other, the last spawned first, each as by
 // [Ref.Drain], and everything comes to rest before the next one: what Stopped of an actor sends to
 // those that were spawned before it, or to its parent, is handled. If ctx ends before, Drain stops
-// all at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or
-// ErrDeadlock.
+// all at once, and returns the error of ctx; within a *RunningError, where some have not ended a second
+// later. From within a behaviour it returns ErrWaits, or ErrDeadlock.
 func (y *System) Drain(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err
@@ -82,8 +83,20 @@ func (y *System) Drain(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
-	return errors.Join(err, y.Stop(context.WithoutCancel(ctx)))
+	if err == nil {
+		return y.Stop(ctx)
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainGrace)
+	defer cancel()
+	if late := (*RunningError)(nil); errors.As(y.Stop(grace), &late) {
+		late.Cause = err
+		return late
+	}
+	return err
 }
+
+// drainGrace is how long Drain waits for the ends of actors that it stops.
+const drainGrace = time.Second
 
 func (y *System) drainAll(ctx context.Context) error {
 	for {

@@ -23,7 +23,12 @@ func (k *hook[A]) set(name string, f func(A)) {
 }
 
 func (k *hook[A]) tell(what A) {
-	if k.IsThere() {
-		k.Call(told[A]{what, thisCaller()})
+	if !k.IsThere() {
+		return
 	}
+	h := thisCaller()
+	if h != nil {
+		defer h.slot.sideOf().calls(k.Name)()
+	}
+	k.Call(told[A]{what, h})
 }

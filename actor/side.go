@@ -25,6 +25,8 @@ type side struct {
 	idle   atomic.Pointer[idleWatch] // of Passivate
 	beat   atomic.Int64              // the last turn since Passivate, by the system's clock
 
+	call atomic.Pointer[string] // the function of the program's that a turn calls; nil: Receive, or none
+
 	waitsOn *slot // whose answer or room a Waiting actor waits for; with waitsMu
 
 	mu       sync.Mutex

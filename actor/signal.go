@@ -101,7 +101,7 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 	}
 	switch g.what {
 	case sigStart:
-		return p.start(ctx, c)
+		return p.start(ctx, c, x)
 	case sigStop:
 		if c.flags&isStopping == 0 {
 			c.flags |= isStopping
@@ -128,9 +128,10 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 }
 
 // start calls the hook Started, once for each state.
-func (p *pool[M]) start(ctx *Context[M], c *cell[M]) error {
+func (p *pool[M]) start(ctx *Context[M], c *cell[M], x *side) error {
 	if h, ok := c.recv.(Starter[M]); ok && c.flags&hasStarted == 0 {
 		c.flags |= hasStarted | isStarting
+		defer x.calls("Started")()
 		if err := h.Started(ctx); err != nil {
 			return err // isStarting is for fail
 		}
@@ -140,14 +141,15 @@ func (p *pool[M]) start(ctx *Context[M], c *cell[M]) error {
 }
 
 // retire calls the hook Stopped of the state, once.
-func (p *pool[M]) retire(ctx *Context[M], c *cell[M], cause error) {
+func (p *pool[M]) retire(ctx *Context[M], c *cell[M], x *side) {
 	if c.flags&hasRetired != 0 {
 		return
 	}
 	c.flags |= hasRetired
 	if h, ok := c.recv.(Stopper[M]); ok {
 		c.flags |= isRetiring
-		h.Stopped(ctx, cause)
+		defer x.calls("Stopped")()
+		h.Stopped(ctx, x.reason)
 		c.flags &^= isRetiring
 	}
 }
@@ -194,7 +196,7 @@ func (p *pool[M]) stopChildren(x *side) {
 // and does not call it again. What follows calls nothing of the program's.
 func (p *pool[M]) finish(ctx *Context[M], c *cell[M], x *side) {
 	if c.recv != nil {
-		p.retire(ctx, c, x.reason)
+		p.retire(ctx, c, x)
 	}
 	c.recv = nil
 	y := p.sys

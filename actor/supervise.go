@@ -171,8 +171,8 @@ func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error
 
 // renew makes the next state.
 func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
-	p.retire(ctx, c, x.reason)
-	next := x.make.(func() Receiver[M])()
+	p.retire(ctx, c, x)
+	next := p.next(x)
 	if next == nil {
 		return errNilActor
 	}
@@ -182,7 +182,13 @@ func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 	x.life++
 	x.reason = nil
 	c.armIdle(x) // it may have awaited answers
-	return p.start(ctx, c)
+	return p.start(ctx, c, x)
+}
+
+// next calls the function given to Spawn.
+func (p *pool[M]) next(x *side) Receiver[M] {
+	defer x.calls("its function of Spawn")()
+	return x.make.(func() Receiver[M])()
 }
 
 var errNilActor = errors.New("the function that makes an actor has returned nil")

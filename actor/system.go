@@ -326,9 +326,9 @@ func (y *System) stopAll() {
 }
 
 // Stop ends all actors, each after the message that it is at. What is left becomes dead letters.
-// Spawn and Tell return ErrStopped from then on. Stop waits for the end, or until ctx ends, whose
-// error it returns; the actors are stopped nevertheless. Within a behaviour of the system it does
-// not wait.
+// Spawn and Tell return ErrStopped from then on. Stop waits for the end, or until ctx ends: then it
+// returns a *RunningError, which names the actors whose calls do not return, and wraps the error of
+// ctx. The actors are stopped nevertheless. Within a behaviour of the system it does not wait.
 func (y *System) Stop(ctx context.Context) error {
 	if err := y.reached(); err != nil {
 		return err
@@ -342,13 +342,14 @@ func (y *System) Stop(ctx context.Context) error {
 	case <-y.ended:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return y.running(ctx.Err())
 	}
 }
 
-// Close stops all actors, waits for their ends, and ends the executors. It may be called several
-// times, and after Stop and Drain; but not by a behaviour of the system, which gets ErrWaits or
-// ErrDeadlock.
+// Close stops all actors, waits for their ends, and ends the executors. It waits as long as a
+// behaviour does not return: Stop before it, with a context, bounds that and names the behaviour. It
+// may be called several times, and after Stop and Drain; but not by a behaviour of the system, which
+// gets ErrWaits or ErrDeadlock.
 func (y *System) Close() error {
 	if err := y.beginWait(); err != nil {
 		return err

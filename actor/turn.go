@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/turnclock"
 )
 
@@ -32,7 +33,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 	c := cellOf[M](s)
 	l := &p.locals[e.index]
 	l.ctx.c = c
-	e.slot = s
+	race.StorePointer(&e.slot, s)
 	if x := s.side.Load(); x != nil && !p.begin(&l.ctx, c, x) {
 		return
 	}
@@ -92,8 +93,8 @@ func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (again bool) {
 	l, h := ctx.l, ctx.h
 	l.atMessage = true
-	left, began := l.pace, time.Duration(0)
 	x := c.side.Load()
+	left, began := l.pace, time.Duration(0)
 	if left == 1 {
 		began = turnclock.Now()
 	}
