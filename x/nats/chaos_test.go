@@ -2,13 +2,12 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,9 @@ import (
 // A cluster is three node processes, each behind a proxy, a server process, and a node of the test
 // that only sends.
 type cluster struct {
+	url     string
+	o       Options // of the sender
+	config  serverConfig
 	server  *process
 	nodes   []*process
 	proxies []*proxy
@@ -27,17 +29,21 @@ type cluster struct {
 	ledger  *Kind[line, entryOf]
 	audit   *auditor
 	conn    *natsgo.Conn // past the proxies
+
+	mu      sync.Mutex
+	poisons map[string]bool // messages that become dead letters: key and number
+	skipped map[string]int  // their number, by key
 }
 
-func newCluster(t *testing.T) *cluster {
-	server := serverConfig{Dir: t.TempDir(), Port: freePorts(t, 1)[0]}
-	process := server.process(t)
-	o := chaosOptions
+func newCluster(t *testing.T, config serverConfig, o Options) *cluster {
+	config.Dir, config.Port = t.TempDir(), freePorts(t, 1)[0]
+	process := config.process(t)
 	o.Log = logTo(t)
-	c := newSender(t, server.url(), o)
-	c.server = process
+	c := newSender(t, config.url(), o)
+	c.server, c.config = process, config
+	c.bury(t)
 	for i := range 3 {
-		c.proxies = append(c.proxies, newProxy(t, server.address()))
+		c.proxies = append(c.proxies, newProxy(t, config.address()))
 		c.nodes = append(c.nodes, newProcess(t, "node", "CORO_NATS_TEST_URL="+c.proxies[i].url(),
 			fmt.Sprintf("CORO_NATS_TEST_NAME=n%d", i)))
 	}
@@ -46,13 +52,20 @@ func newCluster(t *testing.T) *cluster {
 
 // newSender is a cluster that has only the node that sends, as yet.
 func newSender(t *testing.T, url string, o Options) *cluster {
-	c := &cluster{sender: join(t, Over(connect(t, url)), o), conn: connect(t, url)}
+	c := &cluster{url: url, o: o, conn: connect(t, url)}
+	c.enter(t)
+	return c
+}
+
+// enter has the node that sends join, where nothing was sent before.
+func (c *cluster) enter(t *testing.T) {
+	c.sender = join(t, Over(connect(t, c.url)), c.o)
 	var err error
 	c.ledger, err = ledger(c.sender)
 	require.NoError(t, err)
 	keepHistory(t, c.conn)
 	c.audit = newAuditor(c.sender)
-	return c
+	c.poisons, c.skipped = map[string]bool{}, map[string]int{}
 }
 
 // times are how long calls took.
@@ -80,51 +93,81 @@ func (l *times) String() string {
 	return fmt.Sprintf("p50 %v, p99 %v, max %v (of %d)", at(.5), at(.99), at(1), len(l.d))
 }
 
-// send sends `each` messages to each key, those of a key in order, by 32 senders, at most `rate` a
-// second (0: as they can). One of 20 is asked.
-func (c *cluster) send(t *testing.T, keys, from, each, rate int) (tells, asks *times) {
-	tells, asks = &times{}, &times{}
-	ctx := within(t, 8*time.Minute)
+// A sending is `each` messages to each key, those of a key in order, from number from+1 on, by 32
+// senders, at most `rate` a second (0: as they can). One of 20 is asked. The number is the id.
+type sending struct {
+	keys, from, each, rate int
+	poison                 bool // among the messages
+	tells, asks            times
+	refused                atomic.Int64 // tries, as there was no room
+}
+
+func (c *cluster) send(t *testing.T, s *sending) {
+	require.NoError(t, c.trySend(within(t, 8*time.Minute), s))
+}
+
+func (c *cluster) trySend(ctx context.Context, s *sending) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var senders sync.WaitGroup
-	var failed atomic.Pointer[error]
 	start, sent := time.Now(), atomic.Int64{}
-	for s := range 32 {
+	for first := range 32 {
 		senders.Go(func() {
-			for number := from + 1; number <= from+each; number++ {
-				for k := s; k < keys && failed.Load() == nil; k += 32 {
-					if n := sent.Add(1); rate > 0 {
-						time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+			skips := make([]int, s.keys)
+			for number := s.from + 1; number <= s.from+s.each; number++ {
+				for k := first; k < s.keys && ctx.Err() == nil; k += 32 {
+					if n := sent.Add(1); s.rate > 0 {
+						time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(s.rate))))
 					}
-					m := entryOf{number, rand.IntN(200) == 0}
-					begun := time.Now()
-					if rand.IntN(20) > 0 {
-						if err := c.ledger.Tell(ctx, fmt.Sprint(k), m); err != nil {
-							failed.Store(&err)
-						}
-						tells.add(time.Since(begun))
-						continue
+					m := entryOf{Number: number, Slow: rand.IntN(200) == 0, Skips: skips[k]}
+					skips[k] = 0
+					if s.poison && number < s.from+s.each && rand.IntN(50) == 0 {
+						m.Poison = poisonWays[rand.IntN(len(poisonWays))]
+						skips[k] = m.Skips + 1
+						c.notePoison(fmt.Sprint(k), number)
 					}
-					wait, cancel := context.WithTimeout(ctx, 5*time.Second)
-					got, err := Ask[int](wait, c.ledger.To(fmt.Sprint(k), m, ID(fmt.Sprint(number))))
-					cancel()
-					if err != nil { // it may not be stored: the id has it counted once
-						if err := c.ledger.Tell(ctx, fmt.Sprint(k), m, ID(fmt.Sprint(number))); err != nil {
-							failed.Store(&err)
-						}
-					} else if got != number {
-						err := fmt.Errorf("answer %d of %d", got, number)
-						failed.Store(&err)
+					if err := c.sendOne(ctx, s, fmt.Sprint(k), m); err != nil {
+						cancel(fmt.Errorf("message %+v: %w", m, err))
 					}
-					asks.add(time.Since(begun))
 				}
 			}
 		})
 	}
 	senders.Wait()
-	if err := failed.Load(); err != nil {
-		require.NoError(t, *err)
+	return context.Cause(ctx)
+}
+
+// sendOne sends a message until it is accepted.
+func (c *cluster) sendOne(ctx context.Context, s *sending, key string, m entryOf) error {
+	begun, took := time.Now(), &s.tells
+	defer func() { took.add(time.Since(begun)) }()
+	id := ID(fmt.Sprint(m.Number))
+	if rand.IntN(20) == 0 {
+		took = &s.asks
+		wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		switch got, err := Ask[int](wait, c.ledger.To(key, m, id)); {
+		case err == nil && got == m.Number, errors.Is(err, ErrDead) && m.Poison != "":
+			return nil
+		case err == nil, errors.Is(err, ErrDead):
+			return fmt.Errorf("answer %d, %w", got, err)
+		} // else it may not be stored
 	}
-	return tells, asks
+	for {
+		err := c.ledger.Tell(ctx, key, m, id)
+		if !errors.Is(err, ErrFull) {
+			return err
+		}
+		s.refused.Add(1)
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (c *cluster) notePoison(key string, number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.poisons[fmt.Sprint(key, " ", number)] = true
+	c.skipped[key]++
 }
 
 // settle waits until everything is handled.
@@ -135,96 +178,6 @@ func (c *cluster) settle(t *testing.T, keys, each int) {
 	}
 }
 
-// chaos makes faults until stop is closed, and mends them.
-func (c *cluster) chaos(t *testing.T, stop chan struct{}, counts map[string]int) {
-	pause := func(d time.Duration) {
-		select {
-		case <-stop:
-		case <-time.After(d):
-		}
-	}
-	ms := func(least, most int) time.Duration {
-		return time.Duration(least+rand.IntN(most-least)) * time.Millisecond
-	}
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		i := rand.IntN(len(c.nodes))
-		n, p := c.nodes[i], c.proxies[i]
-		what := []string{"kill", "leave", "stall", "cut", "stop", "slow", "server"}[rand.IntN(7)]
-		counts[what]++
-		switch what {
-		case "kill":
-			n.kill()
-			pause(ms(0, 3000))
-			n.start(t)
-		case "leave":
-			n.signal(syscall.SIGTERM)
-			_ = n.cmd.Wait()
-			n.start(t)
-		case "stall": // longer than the TTL, or shorter
-			p.stall(true)
-			pause(ms(200, 4000))
-			p.stall(false)
-		case "cut":
-			p.cut()
-		case "stop":
-			n.signal(syscall.SIGSTOP)
-			pause(ms(200, 4000))
-			n.signal(syscall.SIGCONT)
-		case "slow":
-			for range 20 {
-				n.signal(syscall.SIGSTOP)
-				pause(ms(10, 60))
-				n.signal(syscall.SIGCONT)
-				pause(ms(1, 20))
-			}
-		case "server":
-			c.server.kill()
-			pause(ms(0, 1500))
-			c.server.start(t)
-		}
-		pause(ms(100, 1000))
-	}
-}
-
-// TestNothingIsLost sends messages, 20 000 of them or CORO_TEST_SCALE times as many, to 1000 keys,
-// while nodes and the server are killed, cut off, stopped and slowed at random.
-func TestNothingIsLost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some 20 s")
-	}
-	const keys = 1000
-	each := max(1, counted(20_000)/keys)
-	c := newCluster(t)
-	stop, stopped, counts := make(chan struct{}), make(chan struct{}), map[string]int{}
-	go func() {
-		defer close(stopped)
-		c.chaos(t, stop, counts)
-	}()
-	end := sync.OnceFunc(func() { close(stop); <-stopped })
-	defer end()
-	begun := time.Now()
-	tells, asks := c.send(t, keys, 0, each, 1000)
-	end()
-	sent := time.Since(begun)
-	c.settle(t, keys, each)
-	h := readHistory(t, c.conn)
-	h.requireSound(t, keys, each)
-	var faults []string
-	for what, n := range counts {
-		faults = append(faults, fmt.Sprintf("%s %d", what, n))
-	}
-	slices.Sort(faults)
-	t.Logf("%d messages to %d keys; sent in %v, handled in %v; %d snapshots by %d owners; faults: %s",
-		keys*each, keys, sent.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
-		h.audit.writes, len(h.audit.tokens), strings.Join(faults, ", "))
-	t.Logf("tell: %v; ask: %v", tells, asks)
-}
-
 // TestThroughput is the same without faults, for its figures.
 func TestThroughput(t *testing.T) {
 	if testing.Short() {
@@ -232,19 +185,20 @@ func TestThroughput(t *testing.T) {
 	}
 	const keys = 1000
 	each := max(1, counted(10_000)/keys)
-	c := newCluster(t)
-	c.send(t, keys, 0, 1, 0)
+	c := newCluster(t, serverConfig{}, chaosOptions)
+	c.send(t, &sending{keys: keys, each: 1})
 	c.settle(t, keys, 1)
 	begun := time.Now()
-	tells, asks := c.send(t, keys, 1, each, 0)
+	s := &sending{keys: keys, from: 1, each: each}
+	c.send(t, s)
 	sent := time.Since(begun)
 	c.settle(t, keys, 1+each)
 	all := time.Since(begun)
-	readHistory(t, c.conn).requireSound(t, keys, 1+each)
+	readHistory(t, c.conn).requireSound(t, keys, 1+each, c.skipped)
 	t.Logf("%d messages: sent in %v (%.0f a second), handled in %v (%.0f a second), by 32 senders",
 		keys*each, sent.Round(time.Millisecond), float64(keys*each)/sent.Seconds(),
 		all.Round(time.Millisecond), float64(keys*each)/all.Seconds())
-	t.Logf("tell: %v; ask: %v", tells, asks)
+	t.Logf("tell: %v; ask: %v", &s.tells, &s.asks)
 	alone := &times{}
 	for i := range 300 {
 		begun := time.Now()

@@ -24,7 +24,7 @@ var (
 		"configuration), and enable JetStream for the account")
 	// ErrGone: the stream of messages, or a bucket, that the node has found at its Join was deleted.
 	// The error says which, and what is lost. The node has ended.
-	ErrGone = errors.New("what the cluster had on the servers is gone: Join again, which makes it again")
+	ErrGone = errors.New("what the cluster had on the servers is gone: Join makes it again")
 	// ErrFull: as many bytes of messages are stored, and not handled yet, as Options.MaxBytes allows;
 	// or the servers' store is full. Nothing was stored.
 	ErrFull = errors.New("no room for more messages: send it later, have more nodes handle messages, " +

@@ -116,7 +116,7 @@ func (l *loopLink) publish(ctx context.Context, partition int, m *message) error
 		now := l.hub.now()
 		l.t.ids.forget(now)
 		id := l.t.ids.of(m)
-		if l.t.ids.has[id] {
+		if _, has := l.t.ids.has[id]; has {
 			return nil
 		}
 		if l.t.bytes+m.bytes() > l.t.most {

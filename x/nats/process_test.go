@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,6 +39,7 @@ func die(err error) {
 type serverConfig struct {
 	Dir         string
 	Port        int
+	MaxStore    int64 // bytes; 0: as the server likes
 	Name        string
 	ClusterPort int
 	Routes      string // to all of the cluster
@@ -49,6 +51,7 @@ func asServer() {
 		die(err)
 	}
 	o := serverOptions(c.Dir, c.Port)
+	o.JetStreamMaxStore = c.MaxStore
 	if c.Name != "" {
 		o.ServerName = c.Name
 		o.Cluster = server.ClusterOpts{Name: "cluster", Host: o.Host, Port: c.ClusterPort}
@@ -62,18 +65,63 @@ func asServer() {
 	select {}
 }
 
-var chaosOptions = Options{Partitions: 32, TTL: 2 * time.Second, Idle: time.Second, Room: 64}
+var chaosOptions = Options{Partitions: 32, TTL: 2 * time.Second, Idle: time.Second, Room: 64, Tries: 3}
+
+const exitGone = 3 // of a node process that ends by ErrGone
 
 // A line is the state of a ledger.
 type line struct {
 	Last       int // number of the last message
 	Handled    int
 	Disordered int // messages that did not come after the one before
+	Skipped    int `json:",omitempty"` // messages that were poison
+
+	bad bool // it cannot be encoded
+}
+
+// plainLine is a line without methods.
+type plainLine line
+
+func (l line) MarshalJSON() ([]byte, error) {
+	if l.bad {
+		panic("the state is poison")
+	}
+	return json.Marshal(plainLine(l))
 }
 
 type entryOf struct {
 	Number int
 	Slow   bool
+	Poison string // one of poisonWays: this is a dead letter
+	Skips  int    // so many before this one are
+}
+
+// plainEntry is an entryOf without methods.
+type plainEntry entryOf
+
+func (m *entryOf) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, (*plainEntry)(m))
+	if m.Poison == "codec" {
+		goexit()
+	}
+	return err
+}
+
+var poisonWays = []string{"error", "panic", "goexit", "codec", "state"}
+
+// poisoned does what a poison message does to the handler.
+func (m entryOf) poisoned(l *line) error {
+	switch m.Poison {
+	case "error":
+		return errors.New("an error")
+	case "panic":
+		panic("a panic")
+	case "goexit":
+		goexit()
+	case "state":
+		l.bad = true
+	}
+	return nil
 }
 
 func ledger(n *Node) (*Kind[line, entryOf], error) {
@@ -89,13 +137,14 @@ func ledger(n *Node) (*Kind[line, entryOf], error) {
 			case <-c.Context().Done():
 			}
 		}
-		if m.Number != c.State.Last+1 {
+		if m.Number != c.State.Last+1+m.Skips {
 			c.State.Disordered++
 		}
 		c.State.Last = m.Number
 		c.State.Handled++
+		c.State.Skipped += m.Skips
 		c.Answer(m.Number)
-		return nil
+		return m.poisoned(c.State)
 	})
 }
 
@@ -108,6 +157,7 @@ func asNode() {
 	}
 	o := chaosOptions
 	o.Name = os.Getenv("CORO_NATS_TEST_NAME")
+	o.OnDeadLetter = buried(conn)
 	if os.Getenv("NATS_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pid", os.Getpid())
 	}
@@ -133,6 +183,9 @@ func asNode() {
 			die(err)
 		}
 	case <-n.Done():
+		if errors.Is(n.Err(), ErrGone) {
+			os.Exit(exitGone)
+		}
 		die(n.Err())
 	}
 }

@@ -128,7 +128,7 @@ func TestReplicas(t *testing.T) {
 		require.NoError(t, n.Start())
 		nodes = append(nodes, n)
 	}
-	c.send(t, keys, 0, round, 0)
+	c.send(t, &sending{keys: keys, each: round})
 	each := round // of each key
 	restarted := make(chan struct{})
 	go func() {
@@ -147,12 +147,12 @@ func TestReplicas(t *testing.T) {
 			goesOn = false
 		default:
 		}
-		c.send(t, keys, each, round, 400)
+		c.send(t, &sending{keys: keys, from: each, each: round, rate: 400})
 	}
 	c.settle(t, keys, each)
 
 	h := readHistory(t, c.conn)
-	h.requireSound(t, keys, each)
+	h.requireSound(t, keys, each, c.skipped)
 	t.Logf("%d messages to %d keys; %d snapshots by %d owners", keys*each, keys, h.audit.writes,
 		len(h.audit.tokens))
 
