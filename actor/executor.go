@@ -15,14 +15,15 @@ import (
 
 // A caller is a goroutine that calls behaviours.
 type caller struct {
-	sys     *System
-	exec    *executor // nil: it runs one turn of a Waiting actor
-	slot    *slot     // whose turn it is
-	stop    bool      // the turn is to end after this message
-	floods  bool      // since it has sent into a deep mailbox
-	each    bool      // turns are of one message
-	handled uint32    // messages
-	err     error     // how the behaviour of slot has failed, still to be dealt with
+	sys       *System
+	exec      *executor // nil: it runs one turn of a Waiting actor
+	slot      *slot     // whose turn it is
+	stop      bool      // the turn is to end after this message
+	floods    bool      // since it has sent into a deep mailbox
+	each      bool      // turns are of one message
+	handled   uint32    // messages
+	published uint32    // of these, of a Waiting actor: in System.handled
+	err       error     // how the behaviour of slot has failed, still to be dealt with
 }
 
 // flood ends the turn, since it has sent into a deep mailbox.

@@ -16,6 +16,8 @@ type side struct {
 	// What the turns of the actor alone use.
 	fails   []time.Duration // when the actor was restarted, lately, by the system's clock
 	retries int             // of the message at hand, in a row
+	again   bool            // the next turn begins with it
+	since   uint32          // caller.handled when that began
 	pause   time.Duration   // of the last back-off
 	reason  error           // why it ends, or is restarted
 	life    uint32          // restarts until now

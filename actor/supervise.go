@@ -57,6 +57,9 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	starting := c.flags&isStarting != 0
 	c.flags &^= isStarting
 	p.flush(ctx, c)
+	if !x.again && ctx.h.handled != x.since { // the message that was handled again is done
+		x.retries = 0
+	}
 	f := p.failure(c, err)
 	if c.flags&(isEnding|isRetiring) != 0 { // it was the last that this state does
 		c.flags &^= isRetiring
@@ -117,6 +120,7 @@ func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
 	set := &c.kind.settings
 	if x.retries < set.retries {
 		x.retries++
+		x.again = true
 		return
 	}
 	x.retries = 0

@@ -403,3 +403,41 @@ func TestGoexitOnAnExecutor(t *testing.T) {
 	require.Equal(t, 100, n)
 	require.EqualValues(t, 100, y.Stats().Failed)
 }
+
+// Each message has the tries that Retry says, whatever has become of those before it.
+func TestRetryCountsForEachMessage(t *testing.T) {
+	for _, opts := range [][]SpawnOption{nil, {Waiting()}} {
+		for _, alone := range []bool{true, false} { // messages of turns of their own, or of one turn
+			y := oneExecutor(t)
+			tries := map[int]int{}
+			r := spawn(t, y, func(_ *Context[int], m int) error {
+				tries[m]++
+				if m%2 == 0 && tries[m] <= 2 {
+					panic("not yet")
+				}
+				return nil
+			}, append(opts, Resume(), Retry(2))...)
+			tell := spawn(t, y, func(*Context[int], int) error {
+				for m := range 20 {
+					if err := r.Tell(m); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if alone {
+				for m := range 20 {
+					tellAll(t, r, m)
+					rest(t, y)
+				}
+			} else {
+				tellAll(t, tell, 0)
+				rest(t, y)
+			}
+			for m := range 20 {
+				require.Equal(t, 3-2*(m%2), tries[m], "message %d", m)
+			}
+			require.Zero(t, y.Stats().Dead)
+		}
+	}
+}

@@ -71,7 +71,23 @@ func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
 	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != nil) {
 		x.beat.Store(int64(p.sys.clock.now()))
 	}
-	return !x.posted.Load() || p.control(ctx, c)
+	if x.posted.Load() && !p.control(ctx, c) {
+		return false
+	}
+	if x.retries > 0 {
+		x.retry(ctx.h)
+	}
+	return true
+}
+
+// retry is part of begin where the actor has failed with a message. This turn begins with it, or it is
+// done.
+func (x *side) retry(h *caller) {
+	if x.again {
+		x.again, x.since = false, h.handled
+	} else {
+		x.retries = 0
+	}
 }
 
 // messages handles messages until there are none, or the turn's time is over. True: there are some

@@ -31,8 +31,8 @@ func (p *pool[M]) runWaiting(ctx *Context[M]) (again bool) {
 	c, h := ctx.c, ctx.h
 	ended := false
 	defer func() {
-		p.sys.handled.Add(uint64(h.handled))
-		h.handled = 0
+		p.sys.handled.Add(uint64(h.handled - h.published))
+		h.published = h.handled
 		if ended {
 			p.sys.endOfWaiting()
 			p.sys.ends.Done()
