@@ -171,10 +171,13 @@ type CReceiver interface {
 
 // SpawnCActor makes an actor of s whose messages r handles. C coroutines, other actors in C and Go
 // send to it as to any actor in C. Package actorc makes one of a Ref. It costs some 2 µs.
-// Errors: ErrClosed, ErrNoMemory, ErrNoCgo.
+// Errors: ErrClosed, ErrNoMemory, ErrNoCgo, ErrBubble.
 func (s *Scheduler) SpawnCActor(r CReceiver) (CActor, error) {
 	if r == nil {
 		return 0, &OptionError{"SpawnCActor", nil, "needs a receiver"}
+	}
+	if err := outside(); err != nil { // r is called there
+		return 0, err
 	}
 	ids, err := goActorFuncs()
 	if err != nil {

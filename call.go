@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/bubble"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -104,6 +105,9 @@ func (s *Scheduler) lendSoon(ctx context.Context, spec *csrc.Spec, arg unsafe.Po
 	if until && s.core.MayLend() || !s.again.Try() {
 		return csrc.LendNone, nil
 	}
+	if err := outside(); err != nil {
+		return csrc.LendNone, err
+	}
 	out = csrc.LendNone
 	sleeps := false
 	for end := time.Now().Add(soon); !sleeps && time.Now().Before(end); {
@@ -128,7 +132,16 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.L
 	}
 	t, r, err := f.goOn(ctx, s, arg, l, out)
 	if t != nil {
-		return t.Wait(ctx)
+		r, err = t.waitIn(ctx)
+	}
+	return r, err
+}
+
+// waitIn is Wait for a call, whose coroutine is of no use if nobody can wait for it.
+func (t *Task[R]) waitIn(ctx context.Context) (R, error) {
+	r, err := t.Wait(ctx)
+	if err == ErrBubble {
+		t.Cancel()
 	}
 	return r, err
 }
@@ -175,8 +188,12 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	if out == csrc.LendCalls || out == csrc.LendSuspended {
 		own = s.contextOf(ctx, l, out)
 	}
-	for out == csrc.LendCalls && own.ctx.Done() == nil {
+	for out == csrc.LendCalls && (own.ctx.Done() == nil || bubble.In()) {
 		out = s.callHere(own.ctx, l)
+	}
+	if out == csrc.LendSuspended && bubble.In() { // nobody outside is to ask ctx: waitIn cancels
+		own.drop()
+		own = startContext{ctx: background}
 	}
 	switch out {
 	case csrc.LendNone, csrc.LendNever:
@@ -246,6 +263,9 @@ func errorOf(status csrc.Status, failure *csrc.Failure) error {
 func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
 	task *Task[R], r R, err error,
 ) {
+	if err := outside(); err != nil {
+		return nil, r, err
+	}
 	own := newStartContext(ctx)
 	awaited := s.awaitIf(true)
 	t := &Task[R]{s: s, registered: true, hasDeadline: true, hooks: &taskHooks{ctx: own.ctx}}

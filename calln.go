@@ -86,7 +86,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8}}
 	t, _, err := lead.begin(ctx, s, many.Address())
 	if t != nil {
-		_, err = t.Wait(ctx)
+		_, err = t.waitIn(ctx)
 	}
 	switch {
 	case err != nil && t != nil: // the calls go on

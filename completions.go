@@ -8,7 +8,7 @@ import (
 
 // Completions yields the tasks in the order in which they end, each with the error that its Wait
 // returns; Wait itself then does not wait. If the context ends first, the last pair is nil and the
-// context's cause. A task that is given twice comes twice; a task that a C body waits for comes at
+// context's cause; in a bubble of testing/synctest the only pair is nil and ErrBubble. A task that is given twice comes twice; a task that a C body waits for comes at
 // once, with ErrBusy. The cost of each does not depend on their number. Each range over it starts
 // from the beginning.
 //
@@ -18,6 +18,10 @@ import (
 //	}
 func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[R], error] {
 	return func(yield func(*Task[R], error) bool) {
+		if err := outside(); err != nil && len(tasks) > 0 {
+			yield(nil, err)
+			return
+		}
 		q := &completions[R]{news: make(chan struct{}, 1)}
 		for _, t := range tasks {
 			t.whenDone(func() { q.add(t) })

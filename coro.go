@@ -93,6 +93,13 @@
 // coroutine has called. Two that await each other are a deadlock, which Run and WithStallHook
 // report.
 //
+// # In tests with testing/synctest
+//
+// The package does not work in a bubble of testing/synctest: its threads are outside, and the
+// bubble's clock stands still while a goroutine waits for them. [New] and each call that would wait
+// return [ErrBubble] there, and so do starts with a context that may end; [Task.Done] panics with
+// it. What does not wait works. Package actor works in a bubble.
+//
 // # What cannot be protected
 //
 // No call of this package corrupts memory, whatever it is given, but for the C function pointer

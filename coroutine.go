@@ -132,6 +132,9 @@ func GoContext[T any](
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := mayBind(ctx); err != nil {
+		return nil, err
+	}
 	s, g := in.scope()
 	own := newStartContext(ctx)
 	bind := own.ctx.Done() != nil

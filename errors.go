@@ -94,6 +94,11 @@ var (
 	// the body or the function itself, but for which it waits; Task.Done; Completions.
 	ErrInside = errors.New("coro: within what a coroutine runs or waits for: " +
 		"call from a goroutine for which the coroutine does not wait")
+	// ErrBubble: the caller is in a bubble of testing/synctest, and would wait for what is outside
+	// of it, where time does not pass as in the bubble. Nothing was done, but that a Call or CallN
+	// may have started its coroutines, which are canceled.
+	ErrBubble = errors.New("coro: within a bubble of testing/synctest, where package coro does not " +
+		"work: call it from a test without a bubble; package actor works in one")
 	// ErrNoCgo: this binary was built without the C core. The go command turns cgo off without a
 	// word in a cross build, and where it finds no C compiler. RequiresCgo makes that an error of
 	// the build.

@@ -53,13 +53,16 @@ type member interface {
 
 // NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. In the
 // group of a context that has ended nothing is started: each start returns the cause. Wait must be
-// called.
+// called. In a bubble of testing/synctest a group is canceled, with ErrBubble for its cause.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	g.deadline, g.hasDeadline = ctx.Deadline()
 	ctx, g.free = tame(ctx)
 	g.ctx, g.quit = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
+	if err := outside(); err != nil {
+		g.fail(err)
+	}
 	return g
 }
 
@@ -205,6 +208,10 @@ func (g *Group) cancelAll() {
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {
+		if err := outside(); err != nil {
+			g.mu.Unlock()
+			return err
+		}
 		if g.ended == nil {
 			g.ended = make(chan struct{})
 		}

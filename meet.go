@@ -4,9 +4,11 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/bubble"
 	"github.com/organzine/coro/internal/spin"
 )
 
@@ -55,7 +57,11 @@ func (o *object) meet(
 	var err error
 	if status == csrc.Waits {
 		if !o.spinner.Spin(tryFor, tryLong, spin.Turns, m.g.Met) {
-			err = o.sleepMeeting(done, m)
+			if bubble.In() {
+				err = o.leaveMeeting(m)
+			} else {
+				err = o.sleepMeeting(done, m)
+			}
 		}
 		status = m.g.Status()
 	}
@@ -81,4 +87,35 @@ func (o *object) sleepMeeting(done <-chan struct{}, m *meeting) error {
 	}
 	goWaiters.Put(w)
 	return err
+}
+
+// A lookedAt is a goWaiter whose goroutine is in a bubble, and looks whether the poller has completed
+// the wait: a channel would be the bubble's.
+type lookedAt struct {
+	goWaiter
+	done atomic.Bool
+}
+
+func (w *lookedAt) complete() { w.done.Store(true) }
+
+// leaveMeeting is sleepMeeting for a goroutine in a bubble. It waits only for an end that is on its
+// way: with ErrBubble, m was withdrawn.
+func (o *object) leaveMeeting(m *meeting) error {
+	w := &lookedAt{}
+	id := o.s.poller.reserve(w)
+	if !m.g.TakeBack(id) {
+		o.s.poller.release(id)
+		return nil
+	}
+	if m.g.Withdraw() {
+		o.s.poller.release(id)
+		return ErrBubble
+	}
+	for !w.done.Load() {
+		if o.s.life.Err() != nil { // there may be no poller any more
+			o.s.poller.completeAll(o.s.core.GoWaiters(nil))
+		}
+		runtime.Gosched()
+	}
+	return nil
 }

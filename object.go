@@ -216,6 +216,9 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}) {
 		return status, nil
 	}
+	if err := outside(); err != nil {
+		return 0, err
+	}
 	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
 	w := goWaiters.Get().(*goWaiter)
 	id := o.s.poller.reserve(w)

@@ -196,6 +196,9 @@ func (p *poller) awaitRestOr(ctx context.Context, s *Scheduler, look func() erro
 	if len(s.callers()) > 0 {
 		return ErrInside
 	}
+	if err := outside(); err != nil {
+		return err
+	}
 	s.core.WaitRest(1)
 	defer s.core.WaitRest(-1)
 	for {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/bubble"
 )
 
 // WithWorkers sets the number of worker threads, 1 to 256. The default is runtime.GOMAXPROCS(0),
@@ -85,6 +86,8 @@ func (s *Scheduler) host(ctx context.Context, until func() error) error {
 		return ErrNoMain
 	case len(s.callers()) > 0:
 		return ErrInside
+	case bubble.In():
+		return ErrBubble
 	case !s.hosted.CompareAndSwap(false, true):
 		return ErrBusy
 	}

@@ -47,11 +47,14 @@ type Scheduler struct {
 }
 
 // New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
-// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo; and ErrInside if a
-// function calls it that coro_call_go_inline has called, on the thread of a worker.
+// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread, ErrNoCgo or ErrBubble; and
+// ErrInside if a function calls it that coro_call_go_inline has called, on the thread of a worker.
 func New(opts ...Option) (*Scheduler, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
+	}
+	if err := outside(); err != nil {
+		return nil, err
 	}
 	c, err := newConfig(opts)
 	if err != nil {
@@ -181,6 +184,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if err := outside(); err != nil {
+		return err
+	}
 	if ctx.Done() == nil {
 		return s.run()
 	}
@@ -290,12 +296,15 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	if len(s.callers()) > 0 {
 		return ErrInside
 	}
+	if s.life.Err() != nil {
+		return nil
+	}
+	if err := outside(); err != nil {
+		return err
+	}
 	if !s.closed.Swap(true) {
 		s.credit.close(s)
 		go s.close()
-	}
-	if s.life.Err() != nil {
-		return nil
 	}
 	if ctx.Err() == nil {
 		select {

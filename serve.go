@@ -95,6 +95,9 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
+	if err := outside(); err != nil {
+		return err
+	}
 	server, err := serverFunc()
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func (q *creditQueue) isEmpty() bool { return q.length.Load() == 0 }
 
 // await returns with a credit, or an error.
 func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
+	if err := outside(); err != nil {
+		return err
+	}
 	done := ctx.Done() // of the user's own, it may panic: nobody is in the queue now
 	w, first := q.enter(s)
 	if first {

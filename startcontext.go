@@ -144,6 +144,14 @@ type startContext struct {
 	hasDeadline bool            // ctx itself has one
 }
 
+// mayBind is ErrBubble in a bubble, where ctx may end: its end is not to be heard of outside.
+func mayBind(ctx context.Context) error {
+	if ctx.Done() == nil {
+		return nil
+	}
+	return outside()
+}
+
 // newStartContext asks ctx, which may be the user's own, and panic, for all that is needed. Nothing
 // is held then.
 func newStartContext(ctx context.Context) (s startContext) {

@@ -154,6 +154,9 @@ func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R]
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := mayBind(ctx); err != nil {
+		return nil, err
+	}
 	s, g := in.scope()
 	own := newStartContext(ctx)
 	var t *Task[R]
@@ -276,8 +279,12 @@ var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return
 
 // Done returns a channel that is closed when Wait has its answer: when the coroutine has ended. If
 // a C body waits for the coroutine, the channel is closed at once, since Wait then returns ErrBusy.
+// In a bubble of testing/synctest Done panics with ErrBubble, unless the coroutine has ended.
 func (t *Task[R]) Done() <-chan struct{} {
-	done, _ := t.await()
+	done, err := t.await()
+	if err == ErrBubble {
+		panic(err)
+	}
 	if done == nil {
 		return closed
 	}
@@ -302,11 +309,14 @@ func (t *Task[R]) Err() error {
 }
 
 // await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C
-// body will have the result.
+// body will have the result. ErrBubble: the caller cannot wait.
 func (t *Task[R]) await() (<-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if done, err := t.awaitLocked(); done || err != nil {
+		return nil, err
+	}
+	if err := outside(); err != nil {
 		return nil, err
 	}
 	if t.done == nil {

@@ -4,6 +4,8 @@ package spin
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/organzine/coro/internal/bubble"
 )
 
 // Turns of an empty loop between two looks.
@@ -55,6 +57,9 @@ func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() boo
 			}
 		}
 		if start.IsZero() {
+			if bubble.In() { // whose clock stands still as long as this goroutine runs
+				return false
+			}
 			start = time.Now()
 		} else if time.Since(start) >= most {
 			break
