@@ -9,7 +9,7 @@ import (
 )
 
 const manyTypes = "#include \"coro_actor.h\"\n#include \"coro_io.h\"\n" +
-	"struct wide { _Alignas(16) int n; };\nunion u { int n; };\ntypedef long money;\nstruct hidden;\n" +
+	"struct wide { _Alignas(16) int n; };\nunion u { int n; };\ntypedef long money;\nstruct user { struct hidden *h; };\n" +
 	"struct ids { coro_fd fd[2]; coro_actor actor; coro_go_id go; struct { coro_handle h; } in; };\n" +
 	"enum kind { KIND_A, KIND_B };\ntypedef struct { char c; } only;\ntypedef struct ids others;\n"
 
