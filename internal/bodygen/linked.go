@@ -118,7 +118,8 @@ func (g *generator) compiled(file string, machine elf.Machine) error {
 	}
 	if ok, _ := target.MatchFile(dir, name); ok {
 		return notCompiled(fmt.Sprintf("%q keeps it out of a build for %s/%s",
-			constraintOf(file), target.GOOS, target.GOARCH), "take that line out")
+			constraintOf(file), target.GOOS, target.GOARCH), "take that line out, or, "+
+			"where a C file includes this one, name that one alone")
 	}
 	return notCompiled(fmt.Sprintf("its name keeps it out of a build for %s/%s", target.GOOS,
 		target.GOARCH), "rename it")
