@@ -391,6 +391,8 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 		}
 		if (code == CORO_OK)
 			return CORO_OK;
+		if (!withdraw) /* it ends by its event alone */
+			__builtin_unreachable();
 		if (withdraw(arg)) /* C3 */
 			return coroi_tell(code);
 		committed = true;
