@@ -154,12 +154,6 @@ func DeclareBrief(fn uintptr) Status {
 	return Status(C.coroi_brief_declare(C.coro_fn(*(*unsafe.Pointer)(unsafe.Pointer(&fn)))))
 }
 
-// IsBrief tells whether fn is declared brief, and has kept its promise.
-func IsBrief(fn uintptr) bool {
-	crossing()
-	return bool(C.coroi_is_brief(C.coro_fn(*(*unsafe.Pointer)(unsafe.Pointer(&fn)))))
-}
-
 // LateFunctions is how many functions are brief no longer since they were late.
 func LateFunctions() int {
 	return int(atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.coroi_brief_lost))))

@@ -276,7 +276,6 @@ func Duplicate(fd uintptr) (int, uintptr)                            { return 0,
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
-func IsBrief(fn uintptr) bool                                        { return false }
 func LateFunctions() int                                             { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
