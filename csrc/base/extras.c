@@ -3,6 +3,7 @@
 #include "base/extras.h"
 
 #include "coro.h"
+#include "base/sanitize.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -35,6 +36,7 @@ static struct coroi_extras *make(struct coroi_extras **e)
 		return NULL;
 	x->at = (char *)x + ROUND(sizeof *x);
 	x->end = (char *)x + BLOCK_FIRST;
+	coroi_tell_kept(x->at, (size_t)(x->end - x->at));
 	return *e = x;
 }
 
@@ -49,7 +51,8 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 
 	if (!x || bytes > SIZE_MAX / 2)
 		return NULL;
-	bytes = ROUND(bytes ? bytes : 1);
+	size_t asked = bytes;
+	bytes = ROUND(bytes ? bytes : 1) + COROI_RED_ZONE;
 	if ((size_t)(x->end - x->at) < bytes) {
 		/* A large request gets a block of its own; the rest of the present block stays in
 		 * use. */
@@ -61,13 +64,17 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 			return NULL;
 		b->next = x->blocks;
 		x->blocks = b;
-		if (large)
+		coroi_tell_kept((char *)b + head, total - head);
+		if (large) {
+			coroi_tell_given((char *)b + head, asked);
 			return (char *)b + head;
+		}
 		x->at = (char *)b + head;
 		x->end = (char *)b + total;
 	}
 	void *p = x->at;
 	x->at += bytes;
+	coroi_tell_given(p, asked);
 	return p;
 }
 

@@ -111,6 +111,33 @@ COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 #endif
 }
 
+/* coroi_tell_kept - coro gives this memory out piece by piece: until then nobody may touch it.
+ * coroi_tell_given - a piece of it is given out. COROI_RED_ZONE - bytes that are kept behind each
+ * piece, so that an overrun is seen. */
+#ifdef COROI_ASAN
+#define COROI_RED_ZONE ((size_t)16)
+#else
+#define COROI_RED_ZONE ((size_t)0)
+#endif
+
+COROI_TELL void coroi_tell_kept(const void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+#ifdef COROI_ASAN
+	__asan_poison_memory_region(p, bytes);
+#endif
+}
+
+COROI_TELL void coroi_tell_given(const void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(p, bytes);
+#endif
+}
+
 /* coroi_fiber_give - the frames on the stack have been copied away, and keep their fiber.
  * coroi_fiber_take - frames, with the fiber *own, are about to be copied back below base. */
 COROI_TELL void coroi_fiber_give(struct coroi_fiber *p)

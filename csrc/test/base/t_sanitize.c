@@ -123,11 +123,40 @@ TEST(sanitize_sees_an_overrun_on_a_stack)
 	expect(overrun, "stack-buffer-overflow");
 }
 
+static void overruns_arena(void *arg, void *result)
+{
+	size_t bytes = *(uint64_t *)arg;
+	char *p = coro_malloc(bytes), *after = coro_malloc(bytes);
+
+	(void)result;
+	CHECK(p && after);
+	memset(p, 1, bytes);
+	memset(after, 1, bytes);
+	at_store_rlx(&p[bytes], 1);
+}
+
+static uint64_t arena_bytes;
+
+static void overrun_arena(void)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	spawn(s, overruns_arena, &arena_bytes, sizeof arena_bytes);
+	finish(s);
+}
+
+/* Two pieces of one block, and large ones, which have blocks of their own. */
+TEST(sanitize_sees_an_overrun_in_an_arena)
+{
+	for (arena_bytes = 16; arena_bytes <= 4096; arena_bytes *= 4)
+		expect(overrun_arena, "use-after-poison");
+}
+
 /* What is mapped where a stack was has none of that stack's frames. */
 TEST(sanitize_forgets_the_frames_of_what_is_unmapped)
 {
 	size_t bytes = 1 << 20;
-	char *low = coroi_map(bytes, 0);
+	char *low = coroi_map(bytes, 0, "test");
 
 	CHECK(low);
 	__asan_poison_memory_region(low + 4096, 4096);
