@@ -32,7 +32,7 @@ static bool places_take(struct coroi_actors *all)
 	if (chunk) {
 		places_spare = chunk->next;
 	} else if (places_count < COROI_PLACES_CHUNKS) {
-		chunk = coroi_map(COROI_PLACES_BYTES, COROI_PLACES_BYTES);
+		chunk = coroi_map(COROI_PLACES_BYTES, COROI_PLACES_BYTES, "coro: actors");
 		if (chunk) {
 			chunk->id = places_count++;
 			chunk->carved = 1;
@@ -96,8 +96,9 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)
 
 int coroi_check_kind(const coro_actor_kind *kind)
 {
-	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND &&
-			       kind->room <= CORO_ROOM_MAX && !(kind->flags & ~CORO_ACTOR_BRIEF) &&
+	return kind && (!kind->size || kind->size == sizeof *kind) && kind->behave &&
+			       kind->batch <= COROI_HAND && kind->room <= CORO_ROOM_MAX &&
+			       !(kind->flags & ~CORO_ACTOR_BRIEF) &&
 			       (!kind->idle || kind->idle >= CORO_IDLE_MIN)
 		       ? CORO_OK
 		       : CORO_EINVAL;
@@ -192,7 +193,7 @@ static struct coroi_magazine *carve(struct coroi_actors *all)
 	if (all->carve_end - all->carve < (ptrdiff_t)(FOR_MAGAZINE + COROI_HAND)) {
 		if (all->limit && all->bytes + MESSAGES_BYTES > all->limit)
 			return NULL;
-		struct coro_message *m = coroi_map(MESSAGES_BYTES, coroi_page());
+		struct coro_message *m = coroi_map(MESSAGES_BYTES, coroi_page(), "coro: messages");
 		if (!m)
 			return NULL;
 		all->bytes += MESSAGES_BYTES;

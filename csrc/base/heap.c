@@ -69,7 +69,7 @@ size_t coroi_heap_class_bytes(unsigned class)
 
 static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 {
-	struct coroi_heap_chunk *c = coroi_map(bytes, CHUNK_BYTES);
+	struct coroi_heap_chunk *c = coroi_map(bytes, CHUNK_BYTES, "coro: heap");
 
 	if (!c)
 		return NULL;

@@ -95,7 +95,7 @@ static struct coroi_arena *arena_new(unsigned class)
 	a->stride = stride;
 	a->count = (uint32_t)count;
 	a->bytes = count * stride;
-	a->base = coroi_map(a->bytes, coroi_page());
+	a->base = coroi_map(a->bytes, coroi_page(), "coro: stacks");
 	if (!a->base) {
 		coroi_release(a);
 		return NULL;

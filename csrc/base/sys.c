@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -99,7 +100,18 @@ bool coroi_guard_is_light(void)
 	return light_guards;
 }
 
-void *coroi_map(size_t bytes, size_t align)
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+/* name_mapping - only for those who look: a kernel that cannot, or may not, names nothing. */
+static void name_mapping(void *base, size_t bytes, const char *name)
+{
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, base, bytes, name);
+}
+
+void *coroi_map(size_t bytes, size_t align, const char *name)
 {
 	KEEP_ERRNO;
 	size_t want = align > page_bytes ? bytes + align : bytes;
@@ -107,13 +119,15 @@ void *coroi_map(size_t bytes, size_t align)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	if (align <= page_bytes)
-		return p;
-	char *base = (char *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
-	if (base > p)
-		coroi_unmap(p, (size_t)(base - p));
-	if (p + want > base + bytes)
-		coroi_unmap(base + bytes, (size_t)(p + want - (base + bytes)));
+	char *base = p;
+	if (align > page_bytes) {
+		base = (char *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
+		if (base > p)
+			coroi_unmap(p, (size_t)(base - p));
+		if (p + want > base + bytes)
+			coroi_unmap(base + bytes, (size_t)(p + want - (base + bytes)));
+	}
+	name_mapping(base, bytes, name);
 	return base;
 }
 
@@ -237,7 +251,7 @@ void *coroi_sigstack_install(void)
 {
 	KEEP_ERRNO;
 	size_t bytes = sigstack_bytes();
-	char *base = coroi_map(bytes + page_bytes, page_bytes);
+	char *base = coroi_map(bytes + page_bytes, page_bytes, "coro: signal stack");
 	if (!base)
 		return NULL;
 	stack_t *before = (stack_t *)(base + page_bytes + bytes) - 1; /* above the stack */

@@ -18,8 +18,9 @@
 size_t coroi_page(void);
 
 /* coroi_map - bytes of zeroed, lazily backed memory; align is a power of two of at least a page.
- * NULL: refused. */
-void *coroi_map(size_t bytes, size_t align);
+ * /proc/PID/smaps has the mapping as [anon:name], where the kernel can name it (Linux 5.17); name
+ * has up to 79 characters. NULL: refused. */
+void *coroi_map(size_t bytes, size_t align, const char *name);
 
 /* coroi_unmap - unmap a range. If the kernel cannot (it may have to split a mapping, and be at its
  * limit of them), at least the memory goes back, and only addresses are lost. */
@@ -57,7 +58,7 @@ static inline void *coroi_alloc_large(size_t bytes)
 {
 	if (bytes < COROI_LARGE)
 		return coroi_alloc(bytes, 64);
-	return coroi_map(bytes, coroi_page());
+	return coroi_map(bytes, coroi_page(), "coro: tables");
 }
 
 static inline void coroi_release_large(void *p, size_t bytes)

@@ -355,8 +355,8 @@ coro_dispatched *coro_dispatch_self(void)
 
 int coro_dispatch_new(coro_dispatcher **out, const coro_dispatch_policy *policy)
 {
-	if (!out || !policy || policy->size != sizeof *policy || policy->flags || !policy->next ||
-	    !policy->alloc || !policy->free)
+	if (!out || !policy || (policy->size && policy->size != sizeof *policy) || policy->flags ||
+	    !policy->next || !policy->alloc || !policy->free)
 		return CORO_EINVAL;
 	int class = coroi_stack_class(policy->stack_bytes ? policy->stack_bytes
 							  : CORO_DISPATCH_STACK_DEFAULT);

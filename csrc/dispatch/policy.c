@@ -186,7 +186,7 @@ static void free_all(struct coro_dispatch_pool *p, uint32_t n)
 
 static int check(const coro_dispatch_pool_options *o)
 {
-	if (!o || o->size != sizeof *o || o->threads > CORO_WORKERS_MAX)
+	if (!o || (o->size && o->size != sizeof *o) || o->threads > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
 	if (o->policy != CORO_DISPATCH_RR && (o->policy != CORO_DISPATCH_LL || o->in_a_row))
 		return CORO_EINVAL;
@@ -209,7 +209,7 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->ended, NULL);
 	p->thread = coroi_alloc(p->threads * sizeof *p->thread, COROI_APART);
-	p->chunk = coroi_map(COROI_MEMBER_CHUNKS * sizeof *p->chunk, coroi_page());
+	p->chunk = coroi_map(COROI_MEMBER_CHUNKS * sizeof *p->chunk, coroi_page(), "coro: members");
 	int status = p->thread && p->chunk ? CORO_OK : CORO_ENOMEM;
 	uint32_t set_up = 0, started = 0;
 	while (status == CORO_OK && set_up < p->threads)

@@ -34,8 +34,9 @@ size_t coroi_page(void)
 }
 
 /* For a chunk of records or an arena of stacks. Neither is ever given back. */
-void *coroi_map(size_t bytes, size_t align)
+void *coroi_map(size_t bytes, size_t align, const char *name)
 {
+	(void)name;
 	char *p = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)

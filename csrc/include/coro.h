@@ -140,8 +140,8 @@ const char *coro_strerror(int status);
 
 /*
  * A coroutine's function. arg points to the coroutine's own copy of the bytes given at spawn,
- * aligned to 16; NULL if there were none. result points to where its result goes, zeroed, aligned
- * to 16; NULL if none was asked for. Both end with the coroutine.
+ * aligned to 16; NULL if there were none. result points to CORO_INLINE_BYTES, zeroed, aligned to 16:
+ * where its result goes, or, if none was asked for, scratch. Both end with the coroutine.
  */
 typedef void (*coro_fn)(void *arg, void *result);
 
@@ -301,9 +301,9 @@ typedef struct coro_scheduler coro_scheduler;
  * stale, and every call with it returns CORO_ESTALE. 0 is never a handle. */
 typedef uint64_t coro_handle;
 
-/* How to spawn. Zero it, set size to sizeof, then what is wanted. */
+/* How to spawn. Zero it, then set what is wanted. */
 typedef struct coro_attr {
-	uint32_t size;
+	uint32_t size;         /* sizeof(coro_attr), or 0 */
 	uint32_t flags;        /* CORO_JOINABLE, CORO_DENSE, CORO_DAEMON */
 	size_t stack_bytes;    /* 0: the scheduler's default; of a dense one always 0 */
 	uint32_t result_bytes; /* 0 to CORO_INLINE_BYTES; more than 0 needs CORO_JOINABLE */

@@ -107,10 +107,10 @@ enum {
 	CORO_DEAD_CAUSES = 5
 };
 
-/* What several actors have in common. It must stay, unchanged, while they live. Zero it, set size
- * to sizeof and behave, then what is wanted. */
+/* What several actors have in common. It must stay, unchanged, while they live. Zero it, set
+ * behave, then what is wanted. */
 typedef struct coro_actor_kind {
-	uint32_t size;
+	uint32_t size; /* sizeof(coro_actor_kind), or 0 */
 	/* Most messages of one call, 1 to 64, however long they take; 0: 64, and fewer where a
 	 * message takes long. */
 	uint32_t batch;

@@ -5,7 +5,7 @@
 #define CORO_BODY_H
 
 /* The argument type of a body without an argument, the result type of one without a result. The
- * pointer is NULL then. */
+ * argument's pointer is NULL then; the result's points to scratch. */
 typedef struct coro_none {
 	char unused;
 } coro_none;

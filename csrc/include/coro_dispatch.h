@@ -58,7 +58,7 @@ typedef void (*coro_dispatch_fn)(void *arg);
  * coro_dispatch_drop; not coro_dispatch_run.
  */
 typedef struct coro_dispatch_policy {
-	uint32_t size;  /* sizeof(coro_dispatch_policy) */
+	uint32_t size;  /* sizeof(coro_dispatch_policy), or 0 */
 	uint32_t flags; /* 0 */
 
 	/*
@@ -190,7 +190,7 @@ enum {
 };
 
 typedef struct coro_dispatch_pool_options {
-	uint32_t size;      /* sizeof(coro_dispatch_pool_options) */
+	uint32_t size;      /* sizeof(coro_dispatch_pool_options), or 0 */
 	uint32_t policy;    /* CORO_DISPATCH_RR or CORO_DISPATCH_LL */
 	uint32_t threads;   /* at most CORO_WORKERS_MAX; 0: one per core this process may use */
 	uint32_t in_a_row;  /* rr: spawns that go to one thread before the next; 0: 128. ll: 0 */

@@ -12,7 +12,7 @@
 #endif
 
 typedef struct coro_options {
-	uint32_t size;  /* sizeof(coro_options) */
+	uint32_t size;  /* sizeof(coro_options), or 0 */
 	uint32_t flags; /* CORO_PAUSED, CORO_NO_LENDING, CORO_MAIN_WORKER, and for tests two more */
 	/* 0: one per core this process may use; at most CORO_WORKERS_MAX */
 	uint32_t workers;

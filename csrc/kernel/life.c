@@ -164,7 +164,7 @@ static int check_options(const coro_options *o)
 {
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY | CORO_NO_LENDING |
 			 CORO_MAIN_WORKER;
-	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
+	if ((o->size && o->size != sizeof *o) || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
 	if (o->flags & CORO_MAIN_WORKER && (o->flags & CORO_PAUSED || !o->dedicated))
 		return CORO_EINVAL;

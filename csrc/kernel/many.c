@@ -96,17 +96,16 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 	me->more |= COROI_M_FAILED;
 }
 
-void coroi_many_one(void *arg, void *unused)
+void coroi_many_one(void *arg, void *scratch)
 {
 	struct coroi_one *one = argument(arg);
 	struct coroi_many *m = one->of;
 	coro_fn fn = (coro_fn)(uintptr_t)m->fn;
 
-	(void)unused;
 	begin(coroi_self(), one);
 	if (coroi_likely(!at_load_rlx(&m->canceled)))
 		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
-		   m->result_bytes ? one->payload : NULL);
+		   m->result_bytes ? one->payload : scratch);
 	else
 		coroi_tell(CORO_ECANCELED);
 	if (coroi_unlikely(!coroi_self())) /* fn has ended on a thread that is no worker */

@@ -528,23 +528,33 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 	coroi_jump(sp, value, &w->busy);
 }
 
-/* call_with_result - the argument is copied out, as the result takes its place. */
-static COROI_NOINLINE void call_with_result(struct coroi_rec *r)
+/* call_apart - with a result, which takes the place of the argument: that is copied out. Or without,
+ * dense: the scratch is in a frame that is the coroutine's own, as the loop's is not. */
+static COROI_NOINLINE void call_apart(struct coroi_rec *r)
 {
-	unsigned char *payload = coroi_cold(r)->payload;
-	unsigned char arg[CORO_INLINE_BYTES] __attribute__((aligned(16)));
+	unsigned char *payload = coroi_cold(r)->payload, *arg = payload, *result;
+	unsigned char apart[CORO_INLINE_BYTES] __attribute__((aligned(16))) = {0};
 
-	memcpy(arg, payload, sizeof arg);
-	memset(payload, 0, sizeof arg);
-	r->fn(r->arg_bytes ? arg : NULL, payload);
+	if (r->result_bytes) {
+		memcpy(apart, payload, sizeof apart);
+		memset(payload, 0, sizeof apart);
+		arg = apart;
+		result = payload;
+	} else {
+		result = apart;
+	}
+	r->fn(r->arg_bytes ? arg : NULL, result);
 }
 
-static inline void call(struct coroi_rec *r)
+/* call - r's function. A result for which nobody has asked goes to scratch. */
+static inline void call(struct coroi_rec *r, const struct coroi_stack *stack)
 {
-	if (coroi_unlikely(r->result_bytes))
-		call_with_result(r);
-	else
-		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, NULL);
+	if (coroi_unlikely(r->result_bytes || stack->serves == COROI_DENSE)) {
+		call_apart(r);
+	} else {
+		unsigned char scratch[CORO_INLINE_BYTES] __attribute__((aligned(16))) = {0};
+		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, scratch);
+	}
 }
 
 /* unstack - give back the stacks that coro_call_on_stack put on r's own. r has called coro_exit on
@@ -609,7 +619,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_dense_base(stack);
 	for (;;) {
 		if (coroi_likely(!finish))
-			call(me);
+			call(me, stack);
 		finish = false;
 		if (coroi_unlikely(!coroi_self())) /* me ends on a thread that is no worker */
 			coroi_on_end_elsewhere();
@@ -695,7 +705,7 @@ static int start_quickly(intptr_t first)
 	struct coroi_rec *me = (struct coroi_rec *)first;
 
 	coroi_dense_hide();
-	call(me);
+	call(me, me->stack);
 	struct coroi_worker *w = coroi_self();
 	if (coroi_unlikely(!w || !w->lender || w->lender->quick != me || w->nowait ||
 			   me->flags & COROI_F_EXTRAS))

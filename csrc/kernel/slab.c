@@ -72,7 +72,7 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 		c->id = id;
 		at_store_rlx(&c->owner, owner);
 	} else if (dir_free && coroi_chunk_count < COROI_CHUNKS_MAX) {
-		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES, "coro: records");
 		uint32_t rank = c ? rank_of(c, coroi_chunk_count) : 0;
 		if (rank == COROI_RANKS) { /* 31 chunks lie multiples of 4 GiB from here */
 			coroi_unmap(c, COROI_CHUNK_BYTES);

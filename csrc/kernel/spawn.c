@@ -48,7 +48,7 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
-	if (attr->size != sizeof *attr ||
+	if ((attr->size && attr->size != sizeof *attr) ||
 	    attr->flags & ~(CORO_JOINABLE | CORO_DENSE | CORO_DAEMON) ||
 	    attr->result_bytes > CORO_INLINE_BYTES ||
 	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) ||

@@ -353,9 +353,9 @@ void *__wrap_coroi_alloc(size_t bytes, size_t align)
 	return due(&fail_alloc) ? NULL : __real_coroi_alloc(bytes, align);
 }
 
-void *__real_coroi_map(size_t bytes, size_t align);
-void *__wrap_coroi_map(size_t bytes, size_t align);
-void *__wrap_coroi_map(size_t bytes, size_t align)
+void *__real_coroi_map(size_t bytes, size_t align, const char *name);
+void *__wrap_coroi_map(size_t bytes, size_t align, const char *name);
+void *__wrap_coroi_map(size_t bytes, size_t align, const char *name)
 {
 	if (due(&fail_map))
 		return NULL;
@@ -365,7 +365,7 @@ void *__wrap_coroi_map(size_t bytes, size_t align)
 		CHECK(p == map_at);
 		return p;
 	}
-	return __real_coroi_map(bytes, align);
+	return __real_coroi_map(bytes, align, name);
 }
 
 void *__real_coroi_heap_get(struct coroi_heap *h, size_t bytes);

@@ -26,7 +26,7 @@ struct ctwins_world ctwins_world(uint32_t workers)
 {
 	struct coro_scheduler *s = coroi_alloc(sizeof *s, COROI_APART);
 	struct coroi_worker *w = coroi_alloc((workers + 1) * sizeof *w, COROI_APART);
-	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES, "test");
 
 	s->worker = w;
 	s->workers = workers;

@@ -7,8 +7,10 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static bool is_mapped(const void *page)
@@ -22,7 +24,7 @@ TEST(sys_map_is_aligned_and_no_larger)
 {
 	for (size_t align = 4096; align <= 4 << 20; align *= 2) {
 		for (size_t bytes = 4096; bytes <= 1 << 20; bytes *= 16) {
-			char *p = coroi_map(bytes, align);
+			char *p = coroi_map(bytes, align, "test");
 			CHECK(p && ((uintptr_t)p & (align - 1)) == 0);
 			for (size_t i = 0; i < bytes; i += 4096)
 				CHECK_EQ(p[i], 0);
@@ -36,10 +38,30 @@ TEST(sys_map_is_aligned_and_no_larger)
 	}
 }
 
+/* What is mapped has a name in /proc/self/maps, if the kernel gives names. */
+TEST(sys_map_is_named)
+{
+	char *p = coroi_map(1 << 20, 4096, "coro: test");
+	char line[512];
+	bool named = false;
+
+	CHECK(p);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	CHECK(maps);
+	while (fgets(line, sizeof line, maps))
+		named |= strstr(line, "[anon:coro: test]") != NULL;
+	fclose(maps);
+	if (prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, 4096, "x") == 0)
+		CHECK(named);
+	else
+		report("this kernel names no memory");
+	coroi_unmap(p, 1 << 20);
+}
+
 TEST(sys_map_of_too_much)
 {
 	errno = 77;
-	CHECK(coroi_map(SIZE_MAX / 4, 4096) == NULL);
+	CHECK(coroi_map(SIZE_MAX / 4, 4096, "test") == NULL);
 	if (!SANITIZED) /* a sanitizer warns of so large a size */
 		CHECK(coroi_alloc(SIZE_MAX / 4, 64) == NULL);
 	CHECK_EQ(errno, 77);

@@ -206,7 +206,7 @@ static void checks_arg(void *arg, void *result)
 
 static void no_arg(void *arg, void *result)
 {
-	CHECK(arg == NULL && result == NULL);
+	CHECK(arg == NULL && result != NULL);
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
@@ -247,7 +247,67 @@ TEST(sched_arguments_of_every_size)
 	CHECK_EQ(done, 4 * (CORO_INLINE_BYTES + 1) + 1);
 }
 
+/* A body may write its result, whether or not somebody has asked for it: it is zeros first, and the
+ * coroutine's own until it ends. */
+static void writes_result(void *arg, void *result)
+{
+	unsigned char *bytes = result, mine = *(unsigned char *)arg;
+
+	CHECK(result && ((uintptr_t)result & 15) == 0);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < CORO_INLINE_BYTES; i++) {
+			CHECK_EQ(bytes[i], round ? mine : 0);
+			bytes[i] = mine;
+		}
+		CHECK_EQ(coro_yield(), CORO_OK);
+	}
+	CHECK_EQ(*(unsigned char *)arg, mine);
+	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
+}
+
+static void spawns_writers(void *arg, void *result)
+{
+	coro_attr dense = {.flags = CORO_DENSE};
+	coro_handle h[50];
+
+	(void)arg;
+	(void)result;
+	for (unsigned char i = 0; i < 50; i++) {
+		unsigned char n = i + 1, got[CORO_INLINE_BYTES];
+		CHECK_EQ(coro_spawn(writes_result, &n, 1), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&dense, writes_result, &n, 1, NULL), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(sizeof got), writes_result, &n, 1, &h[i]),
+			 CORO_OK);
+	}
+	for (unsigned char i = 0; i < 50; i++) {
+		unsigned char got[CORO_INLINE_BYTES];
+		CHECK_EQ(coro_join(h[i], got, sizeof got), CORO_OK);
+		CHECK_EQ(got[0], i + 1);
+		CHECK_EQ(got[CORO_INLINE_BYTES - 1], i + 1);
+	}
+}
+
+TEST(sched_results_that_nobody_wants)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	spawn(s, spawns_writers, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 150);
+}
+
 /* ---------------------------------------------------------------------- modes, workers, threads */
+
+TEST(sched_options_of_zeros)
+{
+	coro_options o = {.workers = 3};
+	coro_scheduler *s = start(&o);
+
+	CHECK_EQ(stats(s).workers, 3);
+	spawn(s, bump, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 1);
+}
 
 static void fans_out(void *arg, void *result)
 {

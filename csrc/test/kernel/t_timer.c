@@ -26,7 +26,7 @@ static void add(uint64_t *n)
 /* chunk - records that no slab has, up to the last id there is. */
 static struct coroi_rec *chunk(struct coro_scheduler *s)
 {
-	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES, "test");
 
 	CHECK(c != NULL);
 	c->owner = s;
