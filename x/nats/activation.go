@@ -195,7 +195,8 @@ func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 		return false, nil
 	}
 	c := a.caller()
-	t := &Turn[S]{State: a.state, ctx: context.WithValue(a.h.ctx, callerKey{}, c), of: d, token: a.h.token}
+	t := &Turn[S]{State: a.state, of: d, token: a.h.token,
+		ctx: context.WithValue(a.h.ctx, callerKey{}, c)}
 	decoded := false
 	err = c.call(func() error {
 		var m M

@@ -69,8 +69,8 @@ func (k *Kind[S, M]) To(key string, m M, opts ...SendOption) Question {
 // its node or the asker's connection has died, is waited for in vain; the message is handled all the
 // same.
 //
-// Errors: those of Tell; ErrNoAnswer; ErrDead; ErrDecode, if the answer is no R. A handler or a hook
-// that asks its own actor gets ErrInside.
+// Errors: those of Tell; ErrNoAnswer; ErrDead; ErrDecode, if the answer is no R. A handler or a
+// hook that asks its own actor gets ErrInside.
 func Ask[R any](ctx context.Context, q Question) (r R, err error) {
 	n := q.n
 	if n == nil {

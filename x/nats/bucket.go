@@ -18,7 +18,10 @@ func (l *streamLink) makeBucket(ctx context.Context, b bucket) (jetstream.KeyVal
 	kv, err := l.js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		_, err = l.js.CreateStream(ctx, l.bucketConfig(name))
-		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
+			err = nil
+		}
+		if err == nil {
 			kv, err = l.js.KeyValue(ctx, name)
 		}
 	}
@@ -29,8 +32,8 @@ func (l *streamLink) makeBucket(ctx context.Context, b bucket) (jetstream.KeyVal
 }
 
 // bucketConfig is what the client makes a bucket of, but for the first revision: it is the time, in
-// µs, so that revisions grow also where a bucket was deleted, and is made again. Tokens are revisions
-// of one bucket, and the snapshots of the other have them.
+// µs, so that revisions grow also where a bucket was deleted, and is made again. Tokens are
+// revisions of one bucket, and the snapshots of the other have them.
 func (l *streamLink) bucketConfig(name string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              bucketStream(name),

@@ -117,7 +117,8 @@ func (c *cluster) trySend(ctx context.Context, s *sending) error {
 			for number := s.from + 1; number <= s.from+s.each; number++ {
 				for k := first; k < s.keys && ctx.Err() == nil; k += 32 {
 					if n := sent.Add(1); s.rate > 0 {
-						time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(s.rate))))
+						at := time.Duration(n) * time.Second / time.Duration(s.rate)
+						time.Sleep(time.Until(start.Add(at)))
 					}
 					m := entryOf{Number: number, Slow: rand.IntN(200) == 0, Skips: skips[k]}
 					skips[k] = 0

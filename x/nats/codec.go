@@ -7,8 +7,8 @@ import (
 )
 
 // A Codec encodes states and messages. It is called by several goroutines at a time. Bytes that it
-// cannot decode, or panics at, are an ErrDecode: a message is a dead letter at once then. A state that
-// it cannot encode is a failed try of the message that has made the state.
+// cannot decode, or panics at, are an ErrDecode: a message is a dead letter at once then. A state
+// that it cannot encode is a failed try of the message that has made the state.
 type Codec interface {
 	Encode(v any) ([]byte, error)
 	Decode(data []byte, into any) error // into is a pointer

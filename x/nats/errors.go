@@ -22,13 +22,14 @@ var (
 	// ErrNoJetStream: the server, or the account, has no JetStream.
 	ErrNoJetStream = errors.New("no JetStream: start nats-server with -js (jetstream {} in its " +
 		"configuration), and enable JetStream for the account")
-	// ErrGone: the stream of messages, or a bucket, that the node has found at its Join was deleted.
-	// The error says which, and what is lost. The node has ended.
+	// ErrGone: the stream of messages, or a bucket, that the node has found at its Join was
+	// deleted. The error says which, and what is lost. The node has ended.
 	ErrGone = errors.New("what the cluster had on the servers is gone: Join makes it again")
-	// ErrFull: as many bytes of messages are stored, and not handled yet, as Options.MaxBytes allows;
-	// or the servers' store is full. Nothing was stored.
-	ErrFull = errors.New("no room for more messages: send it later, have more nodes handle messages, " +
-		"or raise Options.MaxBytes and the servers' max_file_store (max_memory_store)")
+	// ErrFull: as many bytes of messages are stored, and not handled yet, as Options.MaxBytes
+	// allows; or the servers' store is full. The message was refused. If a try of the same Tell
+	// before had no answer, that one may be stored all the same: send it again with the same ID.
+	ErrFull = errors.New("no room for more messages: send it later, have more nodes handle " +
+		"messages, or raise the limit (Options.MaxBytes; max_file_store, max_memory_store of servers)")
 	// ErrLeft: Leave was called.
 	ErrLeft = errors.New("the node has left the cluster: Join again")
 	// ErrInside: a handler has called Leave of its node, or Ask of its own actor, or a hook has.

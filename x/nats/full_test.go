@@ -55,8 +55,8 @@ func count(t *testing.T, n *Node) *Kind[int, string] {
 	return k
 }
 
-// As many bytes are stored as MaxBytes says. Beyond that Tell is refused, at once, and each accepted
-// message is handled.
+// As many bytes are stored as MaxBytes says. Beyond that Tell is refused, at once, and each
+// accepted message is handled.
 func TestMaxBytes(t *testing.T) {
 	overBoth(t, func(t *testing.T, transport func() Transport) {
 		n := join(t, transport(), Options{MaxBytes: 64 << 10, Room: 4})
@@ -65,7 +65,7 @@ func TestMaxBytes(t *testing.T) {
 		require.Greater(t, accepted, 30)
 		err := k.Tell(context.Background(), "0", strings.Repeat("x", 1000)) // without a deadline
 		require.ErrorIs(t, err, ErrFull)
-		require.ErrorContains(t, err, "MaxBytes")
+		require.ErrorContains(t, err, "Options.MaxBytes")
 		_, err = Ask[int](context.Background(), k.To("0", strings.Repeat("x", 1000)))
 		require.ErrorIs(t, err, ErrFull)
 		requireDrained(t, n, k, accepted)

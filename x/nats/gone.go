@@ -8,9 +8,9 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// watchOver ends the node where going on is of no use: the connection was closed, or what the cluster
-// has on the servers is gone. Servers that are down, or without a leader, say nothing of that; and
-// what they say must hold for half a TTL.
+// watchOver ends the node where going on is of no use: the connection was closed, or what the
+// cluster has on the servers is gone. Servers that are down, or without a leader, say nothing of
+// that; and what they say must hold for half a TTL.
 func (n *Node) watchOver() {
 	defer n.ends.Done()
 	var since time.Time // that it is gone

@@ -69,8 +69,8 @@ func (d *deserted) requireGone(t *testing.T, begun time.Time, names ...string) {
 	require.NoError(t, d.Leave(within(t, 10*time.Second)))
 }
 
-// An operator deletes the stream, or a bucket: the node fails, and another Join makes it again. What it
-// had is lost, and nothing else.
+// An operator deletes the stream, or a bucket: the node fails, and another Join makes it again. What
+// it had is lost, and nothing else.
 func TestAStreamThatIsDeleted(t *testing.T) {
 	for _, c := range []struct {
 		stream, says string
@@ -145,7 +145,8 @@ func TestAServerThatIsRestarted(t *testing.T) {
 				require.NoError(t, sender.Leave(within(t, 10*time.Second)))
 				return
 			}
-			d.requireGone(t, begun, "stream coro-messages", "bucket coro-members", "bucket coro-states")
+			d.requireGone(t, begun, "stream coro-messages", "bucket coro-members",
+				"bucket coro-states")
 			<-sender.Done() // what it was told to be accepted is lost
 			require.ErrorIs(t, sender.Err(), ErrGone)
 			d.join(t)

@@ -103,8 +103,8 @@ func With(name, value string) SendOption { return func(m *message) { m.header[na
 // the error is an ErrUnavailable, and the message may have been stored all the same. A sender that
 // waits for each Tell has its messages to one key handled in order.
 //
-// Errors: ErrKey, ErrOption, ErrLeft, ErrUnavailable, ErrTooLarge, ErrFull at once, ErrGone, and those
-// of ctx and the Codec.
+// Errors: ErrKey, ErrOption, ErrLeft, ErrUnavailable, ErrTooLarge, ErrFull at once, ErrGone, and
+// those of ctx and the Codec.
 func (k *Kind[S, M]) Tell(ctx context.Context, key string, m M, opts ...SendOption) error {
 	return k.send(ctx, key, m, "", opts)
 }
@@ -129,8 +129,8 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 		f(to)
 	}
 	if to.id == "" {
-		return errorf(ErrOption, `ID(""): each message would count as the same one: give an ID that `+
-			"names the message, or leave the option out")
+		return errorf(ErrOption, `ID(""): each message would count as the same one: give an ID `+
+			"that names the message, or leave the option out")
 	}
 	if n.o.Inject != nil {
 		n.o.Inject(ctx, to.header)

@@ -44,7 +44,8 @@ func (q *logQueue) WithGroup(string) slog.Handler      { return q }
 // hand calls the user's handler. Its failures are nobody's: there is no other place to tell them.
 func (q *logQueue) hand(r slog.Record) {
 	if n := q.dropped.Swap(0); n > 0 {
-		more := slog.NewRecord(time.Now(), slog.LevelWarn, "records dropped: the handler is slow", 0)
+		const text = "records dropped: the handler is slow"
+		more := slog.NewRecord(time.Now(), slog.LevelWarn, text, 0)
 		more.AddAttrs(slog.Int64("number", n))
 		q.pass(more)
 	}

@@ -242,11 +242,12 @@ func (n *Node) reconcile() {
 // Leave hands all partitions over, and ends the node: what is in hand is finished, and its effects
 // are written. If ctx ends before, the rest is left to others, which take it when the TTL has
 // passed; then Leave returns the error of ctx, and the node ends when its handlers have returned.
-// Nothing that was accepted is lost either way. A handler or a hook of the node that calls Leave gets
-// ErrInside: it has to start a goroutine that does.
+// Nothing that was accepted is lost either way. A handler or a hook of the node that calls Leave
+// gets ErrInside: it has to start a goroutine that does.
 func (n *Node) Leave(ctx context.Context) error {
 	if c := here(); c != nil && c.n == n {
-		return errorf(ErrInside, "Leave of node %s: call it by another goroutine, go node.Leave(…)", n.o.Name)
+		return errorf(ErrInside, "Leave of node %s: call it by another goroutine, go node.Leave(…)",
+			n.o.Name)
 	}
 	n.mu.Lock()
 	if n.leaving {

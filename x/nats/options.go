@@ -26,8 +26,8 @@ type Options struct {
 	// Room is how many messages of a partition are at a node at a time, not acked; 1 to 10 000, 256
 	// by default.
 	Room int
-	// Tries is how often a message is handled that fails, before it is a dead letter, 1 to 1 000 000;
-	// 5 by default.
+	// Tries is how often a message is handled that fails, before it is a dead letter, 1 to
+	// 1 000 000; 5 by default.
 	Tries int
 	// Idle is the time without messages after which a key's actor ends, and its state is in the
 	// bucket alone, 1 ms at least; 5 min by default.
@@ -38,9 +38,10 @@ type Options struct {
 	// Replicas is how many servers have each message and state, 1 to 5; 1 by default. It counts for
 	// the node that comes first.
 	Replicas int
-	// MaxBytes is how many bytes of messages are stored that are not handled yet; with those more are
-	// refused, by ErrFull. It counts for the node that comes first. The servers reserve as much. 1 KiB
-	// to 1 PiB; by default 1 GiB, or less, so that the servers can reserve twice as much.
+	// MaxBytes is how many bytes of messages are stored that are not handled yet; beyond that
+	// Tell returns ErrFull. It counts for the node that comes first. The servers reserve as much.
+	// 1 KiB to 1 PiB; by default 1 GiB, or as much less as it takes that the servers could
+	// reserve twice as much.
 	MaxBytes int64
 	// Memory has messages and states kept in the servers' memory instead of files. It counts for the
 	// node that comes first.
@@ -54,8 +55,8 @@ type Options struct {
 	Inject  func(context.Context, Header)
 	Extract func(context.Context, Header) context.Context
 	// Log is told about partitions that come and go, and errors that are tried again. By default
-	// there is none. The node does not wait for its handler: beyond 1000 records that wait for a slow
-	// one, records are dropped.
+	// there is none. The node does not wait for its handler: beyond 1000 records that wait for a
+	// slow one, records are dropped.
 	Log *slog.Logger
 }
 
@@ -108,8 +109,8 @@ func (o *Options) complete() error {
 	case o.Window < 1 || o.Window > 4096:
 		return errorf(ErrOption, "Window %d: 1 to 4096", o.Window)
 	case o.MaxBytes != 0 && (o.MaxBytes < leastBytes || o.MaxBytes > 1<<50):
-		return errorf(ErrOption, "MaxBytes %d: %d to %d, or 0 for the default", o.MaxBytes, leastBytes,
-			int64(1<<50))
+		return errorf(ErrOption, "MaxBytes %d: %d to %d, or 0 for the default", o.MaxBytes,
+			leastBytes, int64(1<<50))
 	case o.Replicas < 1 || o.Replicas > 5:
 		return errorf(ErrOption, "Replicas %d: 1 to 5", o.Replicas)
 	}

@@ -205,7 +205,8 @@ func TestAStateThatIsPoison(t *testing.T) {
 			s := snapshot{state: []byte(`{"Text":"bad"}`)}
 			_, err := n.link.store(states).put(ctx, snapshotKey("a", "x"), s.encode(), 0)
 			require.NoError(t, err)
-			k, err := Define(n, "a", func(c *Turn[text], m string) error { c.Answer(m); return nil },
+			echo := func(c *Turn[text], m string) error { c.Answer(m); return nil }
+			k, err := Define(n, "a", echo,
 				States(hookCodec{JSON, nil, ifBad(bad)}))
 			require.NoError(t, err)
 			require.NoError(t, n.Start())
@@ -251,7 +252,8 @@ func TestErrorsOfDeadLetters(t *testing.T) {
 	require.ErrorIs(t, tell("goexit"), actor.ErrGoexit)
 }
 
-// A dead letter's hook that waits holds the messages of its key, also of a kind that is not defined.
+// A dead letter's hook that waits holds the messages of its key alone, also where the kind is not
+// defined.
 func TestADeadLetterThatWaits(t *testing.T) {
 	goesOn, begun := make(chan struct{}), make(chan struct{}, 10)
 	n := join(t, Loopback(), Options{Partitions: 1, OnDeadLetter: func(DeadLetter) {

@@ -172,14 +172,16 @@ func (c *cluster) dead(t *testing.T) map[string]bool {
 func (c *cluster) loseAll(t *testing.T, keys int) {
 	sent := make(chan error, 1)
 	go func() {
-		sent <- c.trySend(within(t, time.Minute), &sending{keys: keys, each: 1000, rate: 1000, poison: true})
+		s := &sending{keys: keys, each: 1000, rate: 1000, poison: true}
+		sent <- c.trySend(within(t, time.Minute), s)
 	}()
 	require.Eventually(t, func() bool {
 		c.sender.mu.Lock()
 		defer c.sender.mu.Unlock()
 		return len(c.sender.view.serving()) == len(c.nodes)
 	}, 30*time.Second, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return c.audit.lag(1, 1) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.audit.lag(1, 1) == 0 }, 30*time.Second,
+		10*time.Millisecond)
 	c.server.kill()
 	require.NoError(t, os.RemoveAll(c.config.Dir))
 	c.server.start(t)

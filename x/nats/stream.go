@@ -108,7 +108,8 @@ func (t overNATS) open(ctx context.Context, o *Options) (link, error) {
 		}
 		return nil, clear(err)
 	}
-	l := &streamLink{conn: t.conn, js: js, o: o, buckets: map[bucket]store{}, made: map[string]time.Time{}}
+	l := &streamLink{conn: t.conn, js: js, o: o, buckets: map[bucket]store{},
+		made: map[string]time.Time{}}
 	if err := l.makeStream(ctx); err != nil {
 		return nil, err
 	}
@@ -157,8 +158,8 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 	return nil
 }
 
-// createStream makes the stream. It has a bound, so that the buckets have room while it is full: what
-// is handled needs snapshots, leases and sessions first. Without Options.MaxBytes the bound is
+// createStream makes the stream. It has a bound, so that the buckets have room while it is full:
+// what is handled needs snapshots, leases and sessions first. Without Options.MaxBytes the bound is
 // defaultBytes, or less where the servers cannot reserve twice as much.
 func (l *streamLink) createStream(ctx context.Context) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{

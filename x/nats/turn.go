@@ -33,8 +33,8 @@ func (t *Turn[S]) Header(name string) string { return t.of.header[name] }
 // can refuse a token that is lower than the last one.
 func (t *Turn[S]) Token() uint64 { return t.token }
 
-// Answer is what Ask returns, as JSON. It is sent when the state is written. The last one counts. One
-// that cannot be encoded is a failed try of the message, as an error of the handler.
+// Answer is what Ask returns, as JSON. It is sent when the state is written. The last one counts.
+// One that cannot be encoded is a failed try of the message, as an error of the handler.
 func (t *Turn[S]) Answer(v any) { t.answer, t.answered = v, true }
 
 // Unchanged says that the message has changed nothing, so that no snapshot is written for it. It may
