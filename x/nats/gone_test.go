@@ -49,6 +49,20 @@ func (d *deserted) ask(t *testing.T, number int) {
 	require.Equal(t, number, got)
 }
 
+// age has the members written many times, so that the next tokens are far from the first ones.
+func (d *deserted) age(t *testing.T) {
+	ctx := within(t, 30*time.Second)
+	revision := uint64(0)
+	for range 1000 {
+		var err error
+		revision, err = d.link.store(members).put(ctx, "age", []byte("x"), revision)
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Leave(ctx))
+	d.join(t)
+	d.ask(t, 2)
+}
+
 // requireGone checks that the node fails, names what is gone, and that all calls say so.
 func (d *deserted) requireGone(t *testing.T, begun time.Time, names ...string) {
 	select {
@@ -77,12 +91,15 @@ func TestAStreamThatIsDeleted(t *testing.T) {
 		next         int // number of the next message that the key expects
 	}{
 		{"coro-messages", "stream coro-messages", 2},
-		{"KV_coro-members", "bucket coro-members", 2},
+		{"KV_coro-members", "bucket coro-members", 3}, // d.age has sent one
 		{"KV_coro-states", "bucket coro-states", 1},
 	} {
 		t.Run(c.stream, func(t *testing.T) {
 			t.Parallel()
 			d := newDeserted(t, Options{})
+			if c.stream == "KV_coro-members" {
+				d.age(t)
+			}
 			token := d.held(partitionOf("ledger", "x", 2)).token
 			begun := time.Now()
 			require.NoError(t, d.js.DeleteStream(within(t, 10*time.Second), c.stream))
