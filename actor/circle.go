@@ -2,8 +2,8 @@ package actor
 
 import "sync"
 
-// A Waiting actor waits for another one's answer, or room, and that one perhaps for a third one. Each
-// wait is looked at before it begins, so that there is never a circle, whatever the systems.
+// A Waiting actor waits for another one's answer, or room, and that one perhaps for a third one.
+// Each wait is looked at before it begins, so that there is never a circle, whatever the systems.
 
 var waitsMu sync.Mutex // side.waitsOn
 

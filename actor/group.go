@@ -9,8 +9,8 @@ import (
 
 // A group sends each message to the member that `choose` has chosen for it. A member that refuses
 // with ErrStopped has ended, and never takes a message again: it is taken away, and another one is
-// chosen. So a group refuses with ErrStopped only when all members have. The last one stays, so that
-// its error is what senders get.
+// chosen. So a group refuses with ErrStopped only when all members have. The last one stays, so
+// that its error is what senders get.
 type group[M any] struct {
 	members atomic.Pointer[[]member[M]]
 	key     func(m M) uint64 // called once for each message; nil: none is needed
@@ -104,8 +104,8 @@ func LeastLoaded[M any](refs ...Ref[M]) (Ref[M], error) {
 	return g.ref(), nil
 }
 
-// leastOf is the member that has the fewest messages, the first such from start on; any, if all have
-// ended.
+// leastOf is the member that has the fewest messages, the first such from start on; any, if all
+// have ended.
 func leastOf[M any](list []member[M], start uint64) Ref[M] {
 	best, least := list[0].Ref, uint32(0)
 	found := false
@@ -136,8 +136,8 @@ func (r Ref[M]) load() (n uint32, lives bool) {
 
 // ConsistentHash makes a reference that sends messages of the same key to the same one of the given
 // ones (rendezvous hashing, Thaler and Ravishankar 1996). Where that has ended its keys go to the
-// others, and those of the others stay. It costs a multiplication for each of them. The sender calls
-// key, once for each message: a panic of it is the sender's, and nothing was sent.
+// others, and those of the others stay. It costs a multiplication for each of them. The sender
+// calls key, once for each message: a panic of it is the sender's, and nothing was sent.
 func ConsistentHash[M any](key func(M) uint64, refs ...Ref[M]) (Ref[M], error) {
 	g, err := groupOf(refs, func(list []member[M], key uint64) Ref[M] {
 		k := mix(key)
