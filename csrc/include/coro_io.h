@@ -10,7 +10,9 @@
  *                get CORO_EPERM, unless the call says "Thread: any".
  *   Directions   One call at a time reads, and one writes: a second one gets CORO_EBUSY.
  *   Deadlines    Every call that may wait has one: CORO_FOREVER, a time of coro_now, or 0 for "do
- *                not wait". A call tries at least once, whatever the deadline.
+ *                not wait", which tries once. A deadline ends a loop of calls that need not wait,
+ *                too: once it is over, at most 256 calls of the worker later, a call returns
+ *                CORO_ETIMEDOUT without a try.
  *   Cancel       A wait that is canceled, or timed out, has taken nothing.
  *   Fairness     Calls that end at once, over and over, yield after about 20 us, unless the
  *                deadline is 0 or the coroutine is in a no-wait section.

@@ -76,19 +76,27 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	}
 }
 
-/* A file, which is always ready, is read or written. */
+/* A file, which is always ready, is read or written. A deadline that is over is looked at here,
+ * too: calls that never wait would not come to it. */
 int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io)
 {
+	struct coroi_worker *w = coroi_here();
 	struct coroi_slot *p;
+	int64_t n;
 
-	if (coroi_spend_here(coroi_here()))
+	if (coroi_spend_here(w)) {
 		coroi_spent(deadline);
+		w = coroi_here(); /* it may be another one */
+	}
 	int status = coroi_fd_enter_here(f, use, &p);
 	if (coroi_unlikely(status))
 		return status;
-	int64_t n = coroi_unlikely(p->kind == COROI_KIND_FILE && io->v)
-			    ? coroi_file_transfer(p, f, use == COROI_FD_OUT_USE, io->v, io->n, -1)
-			    : run(p, f, use, deadline, io);
+	if (coroi_unlikely(coroi_is_over(w, deadline)))
+		n = CORO_ETIMEDOUT;
+	else if (coroi_unlikely(p->kind == COROI_KIND_FILE && io->v))
+		n = coroi_file_transfer(p, f, use == COROI_FD_OUT_USE, io->v, io->n, -1);
+	else
+		n = run(p, f, use, deadline, io);
 	coroi_fd_leave(p, f, use);
 	return n;
 }

@@ -31,6 +31,14 @@ static inline bool coroi_has_spent(const struct coroi_worker *w)
 	return w->current && w->waits_left <= 0;
 }
 
+/* coroi_is_over - was the deadline over when w last looked at the clock for its waits? That is 256
+ * waits ago at most, where waits end at once. Not for 0. Thread: any, w being coroi_here. Cost: a
+ * comparison. */
+static inline bool coroi_is_over(const struct coroi_worker *w, uint64_t deadline)
+{
+	return deadline - 1 < w->waits_looked;
+}
+
 /* Where waits are not counted, no more than that may be granted ahead. */
 #define COROI_SPEND_MOST 64u
 

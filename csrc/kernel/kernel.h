@@ -45,6 +45,7 @@
  *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait   may the current coroutine wait?
  *   coroi_spend, coroi_spend_here, coroi_spend_ahead, COROI_SPEND_MOST, coroi_has_spent,
  *   coroi_spent          waits that end at once have a budget
+ *   coroi_is_over        is a deadline over? without a look at the clock
  *   coroi_has_woken      has the current coroutine woken another, which has not run?
  *
  * Memory that others reach while a coroutine waits

@@ -742,8 +742,8 @@ TEST(fd_read_after_another_call_has_taken_the_event)
 }
 
 /* A short read has emptied the socket. What comes then is seen by a call that cannot wait for it:
- * the call does not wait, waits for no time, is in a section without waits, or its descriptor is in
- * no set, as nothing has waited for it. */
+ * the call does not wait, is in a section without waits, or its descriptor is in no set, as nothing
+ * has waited for it. One whose deadline is over takes nothing. */
 static void polls_and_reads(void *arg, void *result)
 {
 	bool watched = *(bool *)arg;
@@ -763,8 +763,12 @@ static void polls_and_reads(void *arg, void *result)
 				 CORO_ENOWAIT);
 			CHECK_EQ(coro_nowait_end(), CORO_OK);
 		} else {
+			/* over for long, and for a moment only; that may be seen or not */
 			uint64_t deadline = i % 4 == 0 ? 0 : i % 4 == 1 ? 1 : coro_now() - 1;
-			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, deadline), 3);
+			int64_t n = deadline ? coro_read(pair.a, bytes, sizeof bytes, deadline) : 0;
+			CHECK(!n || n == CORO_ETIMEDOUT || (n == 3 && deadline > 1));
+			if (n <= 0)
+				CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, 0), 3);
 			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, deadline), CORO_ETIMEDOUT);
 		}
 	}
@@ -1012,4 +1016,48 @@ TEST(fd_call_on_a_lent_thread_waits)
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		finish(s);
 	}
+}
+
+/* ---------------------------------------------------------------------- a deadline that is over */
+
+/* loops - calls of one kind, which never wait, until the deadline. */
+static void loops(void *arg, void *result)
+{
+	struct pair *p = *(struct pair **)arg;
+	char bytes[64] = {0};
+	int64_t n = 1;
+	size_t got = 0;
+
+	(void)result;
+	for (int kind = 0; kind < 4; kind++) {
+		uint64_t until = coro_now() + 20 * MS;
+		while (n >= 0) {
+			CHECK_EQ(coro_write(p->b, bytes, sizeof bytes, 0), 64);
+			n = kind == 0   ? coro_read(p->a, bytes, sizeof bytes, until)
+			    : kind == 1 ? coro_read_full(p->a, bytes, sizeof bytes, &got, until)
+			    : kind == 2 ? coro_fd_wait(p->a, CORO_IN, until)
+					: coro_write_all(p->a, bytes, 1, NULL, until);
+			if (kind > 1 && n >= 0) {
+				CHECK_EQ(coro_read(p->a, bytes, sizeof bytes, 0), 64);
+				CHECK(kind == 2 || coro_read(p->b, bytes, 1, 0) == 1);
+			}
+		}
+		CHECK_EQ(n, CORO_ETIMEDOUT);
+		CHECK(coro_now() >= until);
+		/* what is there is taken by a call that does not wait, and by one with time left */
+		CHECK_EQ(coro_read(p->a, bytes, 32, 0), 32);
+		CHECK_EQ(coro_read(p->a, bytes, 32, coro_now() + 10000 * MS), 32);
+		n = 1;
+	}
+}
+
+TEST(fd_deadline_ends_calls_that_need_not_wait)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct pair p = pair_of(s), *at = &p;
+
+	spawn(s, loops, &at, sizeof at);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	pair_close(&p);
+	finish(s);
 }
