@@ -16,12 +16,15 @@ import (
 type ServeOption func(*serveConfig) error
 
 type serveConfig struct {
-	limit uint32
-	grace time.Duration
+	limit         uint32
+	grace, linger time.Duration
 }
 
-// serveGrace is the time of grace without an option.
-const serveGrace = 10 * time.Second
+// What holds without an option.
+const (
+	serveGrace  = 10 * time.Second
+	serveLinger = 2 * time.Second
+)
 
 // ServeLimit sets how many connections there are at once, from 1. The others wait in the kernel's
 // queue. Without it there is no limit but that of descriptors and of coroutines.
@@ -38,25 +41,40 @@ func ServeLimit(n int) ServeOption {
 // ServeGrace sets how long connections may go on after the end of the context: 0 or more. Without
 // it they have 10 s.
 func ServeGrace(d time.Duration) ServeOption {
+	return notNegative("ServeGrace", d, func(c *serveConfig) { c.grace = d })
+}
+
+// ServeLinger sets how long a connection whose coroutine has ended may stay until its peer has what
+// was written: 0 or more. Without it that is 2 s. 0: the connection is half-closed, and closed.
+func ServeLinger(d time.Duration) ServeOption {
+	return notNegative("ServeLinger", d, func(c *serveConfig) { c.linger = d })
+}
+
+func notNegative(name string, d time.Duration, set func(*serveConfig)) ServeOption {
 	return func(c *serveConfig) error {
 		if d < 0 {
-			return &OptionError{"ServeGrace", d, "must not be negative"}
+			return &OptionError{name, d, "must not be negative"}
 		}
-		c.grace = d
+		set(c)
 		return nil
 	}
 }
 
 // Serve accepts the connections of l, a *net.TCPListener or *net.UnixListener, on s, and runs f in
-// a coroutine for each, with the connection for its argument, a coro_fd. The connection is closed
-// when its coroutine ends. No goroutine and no cgo call has a part in that. coro_serve in coro_io.h
-// does it for C.
+// a coroutine for each, with the connection for its argument, a coro_fd. No goroutine and no cgo
+// call has a part in that. coro_serve in coro_io.h does it for C.
+//
+// When the body has returned, the connection is half-closed, and closed when its peer has what was
+// written, or after 2 s, or the time of ServeLinger, as coro_serve_finish does it. Then its
+// coroutine ends. When the body calls coro_abort or coro_fail, or is canceled, the connection is
+// closed at once.
 //
 // When the context ends, Serve closes the listener and lets the connections finish: one that waits
 // in coro_serve_read ends, or in coro_select with CORO_REQUEST, and one that answers a request sees
 // in coro_serve_ends that it is to be the last. After a time of grace, 10 s or that of ServeGrace,
-// Serve closes the connections that are left, and cancels their coroutines. It waits for the end of
-// all, and returns the cause of the context.
+// Serve closes the connections whose bodies have not returned, and cancels their coroutines. It
+// waits for the end of all, and returns the cause of the context. So a client that never reads or
+// never closes holds Serve for these two times at most.
 //
 // While the process or the system has no descriptor or memory left for a connection, Serve tries
 // again after 5 ms, and then after twice the time, up to 1 s, or when a connection has ended.
@@ -81,7 +99,7 @@ func (s *Scheduler) Serve(ctx context.Context, l net.Listener, f Func[FD, None],
 func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	opts []ServeOption,
 ) error {
-	c := serveConfig{grace: serveGrace}
+	c := serveConfig{grace: serveGrace, linger: serveLinger}
 	for _, o := range opts {
 		if err := o(&c); err != nil {
 			return err
@@ -109,7 +127,8 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err != nil {
 		return err
 	}
-	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit, uint64(c.grace)))
+	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit,
+		uint64(c.grace), uint64(c.linger)))
 	if err != nil {
 		_ = fd.Close()
 		return err

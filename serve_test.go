@@ -217,6 +217,7 @@ func TestServeBadInput(t *testing.T) {
 	assert.ErrorAs(t, s.Serve(background, nil, serveEcho), &bad)
 	for _, o := range []coro.ServeOption{
 		coro.ServeLimit(0), coro.ServeLimit(-1), coro.ServeLimit(1 << 31), coro.ServeGrace(-1),
+		coro.ServeLinger(-1),
 	} {
 		l := listen(t, "tcp")
 		assert.ErrorAs(t, s.Serve(background, l, serveEcho, o), &bad)

@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "9d41312f4e46883c"
+	abiHash    = "84d5c835c7ed39de"
 )
 
 var (

@@ -6,6 +6,7 @@
 #include "io/blocking.c"
 #include "io/fd.c"
 #include "io/file.c"
+#include "io/linger.c"
 #include "io/resolve.c"
 #include "io/serve.c"
 #include "io/set.c"

@@ -14,12 +14,13 @@ type Serve struct{ c C.struct_coroi_serve }
 func ServeBody() unsafe.Pointer { return unsafe.Pointer(C.coroi_serve_body) }
 
 // NewServe is a call that serves the listener, with a coroutine of spec for each connection. limit
-// 0: there is none. grace is in ns.
-func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64) Serve {
+// 0: there is none. grace and linger are in ns.
+func NewServe(listener uint64, spec *Spec, limit uint32, grace, linger uint64) Serve {
 	c := C.struct_coroi_serve{
 		listener: C.coro_fd(listener),
 		fn:       C.uint64_t(spec.Fn),
-		grace:    C.uint64_t(grace),
+		grace:    C.uint64_t(max(grace, 1)), // 0 would be the default
+		linger:   C.uint64_t(max(linger, 1)),
 		limit:    C.uint32_t(limit),
 		worker:   C.CORO_ANYWHERE,
 		class:    C.uint8_t(spec.Class),

@@ -285,25 +285,27 @@ func NewCond() (Cond, Status)                                        { return Co
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	return Coroutine{}, Again
 }
-func NewLatch(count uint64) (Latch, Status)                                  { return Latch{}, Again }
-func NewMany(spec *Spec, n int) (Many, bool)                                 { return Many{}, false }
-func NewMeeting() (GoWaiter, Status)                                         { return GoWaiter{}, Again }
-func NewMutex() (Mutex, Status)                                              { return Mutex{}, Again }
-func NewOnce() (Once, Status)                                                { return Once{}, Again }
-func NewRWLock() (RWLock, Status)                                            { return RWLock{}, Again }
-func NewSem(permits uint64) (Sem, Status)                                    { return Sem{}, Again }
-func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64) Serve { return Serve{} }
-func Now() uint64                                                            { return 0 }
-func RegisterCauses(id uint32)                                               {}
-func RegisterInline(f func(Calls))                                           {}
-func ReleaseFD(f uint64) (int, Status)                                       { return 0, Again }
-func SelectBytes(n int) uintptr                                              { return 0 }
-func SendActor(to uint64, kind uint32, payload []byte) Status                { return Again }
-func ServeBody() unsafe.Pointer                                              { return nil }
-func StopActor(a uint64) Status                                              { return Again }
-func TakeLate() uintptr                                                      { return 0 }
-func WaitName(kind byte) string                                              { return "" }
-func Wake(handle uint64) Status                                              { return Again }
+func NewLatch(count uint64) (Latch, Status)  { return Latch{}, Again }
+func NewMany(spec *Spec, n int) (Many, bool) { return Many{}, false }
+func NewMeeting() (GoWaiter, Status)         { return GoWaiter{}, Again }
+func NewMutex() (Mutex, Status)              { return Mutex{}, Again }
+func NewOnce() (Once, Status)                { return Once{}, Again }
+func NewRWLock() (RWLock, Status)            { return RWLock{}, Again }
+func NewSem(permits uint64) (Sem, Status)    { return Sem{}, Again }
+func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64, linger uint64) Serve {
+	return Serve{}
+}
+func Now() uint64                                             { return 0 }
+func RegisterCauses(id uint32)                                {}
+func RegisterInline(f func(Calls))                            {}
+func ReleaseFD(f uint64) (int, Status)                        { return 0, Again }
+func SelectBytes(n int) uintptr                               { return 0 }
+func SendActor(to uint64, kind uint32, payload []byte) Status { return Again }
+func ServeBody() unsafe.Pointer                               { return nil }
+func StopActor(a uint64) Status                               { return Again }
+func TakeLate() uintptr                                       { return 0 }
+func WaitName(kind byte) string                               { return "" }
+func Wake(handle uint64) Status                               { return Again }
 
 func (*BatchWriter) Add(arg unsafe.Pointer) {}
 func (*BatchWriter) Full() bool             { return false }

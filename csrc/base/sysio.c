@@ -7,8 +7,10 @@
 #include "base/sanitize.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -192,6 +194,13 @@ int coroi_sys_connect(int fd, const struct sockaddr *to, socklen_t length)
 int coroi_sys_shutdown(int fd, int how)
 {
 	return AGAIN(shutdown(fd, how));
+}
+
+int coroi_sys_unsent(int fd)
+{
+	int bytes;
+	int status = AGAIN(ioctl(fd, SIOCOUTQ, &bytes));
+	return status < 0 ? status : bytes;
 }
 
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now)

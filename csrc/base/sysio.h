@@ -67,6 +67,10 @@ int coroi_sys_accept(int fd, struct sockaddr *peer, socklen_t *length);
 int coroi_sys_connect(int fd, const struct sockaddr *to, socklen_t length);
 int coroi_sys_shutdown(int fd, int how);
 
+/* coroi_sys_unsent - how many bytes of a TCP socket the peer's system has not acknowledged, the end
+ * counted as one. */
+int coroi_sys_unsent(int fd);
+
 /* ---- files. offset < 0: at the file's own position. now: without waiting for the disk (-EAGAIN:
  * that is not possible; -EOPNOTSUPP: the file system does not know). Else blocking. */
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now);

@@ -295,6 +295,7 @@ UNUSED(int64_t, coroi_sys_sendfile, int to, int from, int64_t *offset, size_t by
 UNUSED(int, coroi_sys_accept, int fd, struct sockaddr *peer, socklen_t *length)
 UNUSED(int, coroi_sys_connect, int fd, const struct sockaddr *to, socklen_t length)
 UNUSED(int, coroi_sys_shutdown, int fd, int how)
+UNUSED(int, coroi_sys_unsent, int fd)
 UNUSED(int64_t, coroi_sys_pread, int fd, const struct iovec *v, int n, int64_t offset, bool now)
 UNUSED(int64_t, coroi_sys_pwrite, int fd, const struct iovec *v, int n, int64_t offset, bool now)
 UNUSED(int, coroi_sys_fsync, int fd)

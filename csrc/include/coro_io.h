@@ -81,8 +81,10 @@ int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags
 int coro_fd_release(coro_fd f, int *fd);
 
 /* coro_fd_close - close it. Calls that wait return CORO_ECLOSED. close(2) is called when the last
- * call has left: before this returns, if there is none. Thread: any. Returns: CORO_OK;
- * CORO_ECLOSED: another close is under way. */
+ * call has left: before this returns, if there is none. Where something that has come is unread, or
+ * comes later, the system resets a TCP connection, and what the peer has not got of the last writes
+ * is lost: coro_serve_finish closes without that. Thread: any. Returns: CORO_OK; CORO_ECLOSED:
+ * another close is under way. */
 int coro_fd_close(coro_fd f);
 
 /* coro_fd_number - its number, for setsockopt(2) and its like. Thread: any. Returns: the number;
@@ -134,31 +136,70 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t *length,
 		uint64_t deadline);
 
+/* How to serve. Zero it, set size to sizeof, then what is wanted. */
+typedef struct coro_serve_options {
+	uint32_t size;
+	uint32_t limit; /* connections at once; 0: no limit. Others wait in the kernel's queue */
+	/* The time that connections have after the end of the listener: ns, or CORO_FOREVER; 0:
+	 * 10 s. */
+	uint64_t grace;
+	/* How long a connection whose function has ended may stay for its peer to get what was
+	 * written: ns, or CORO_FOREVER; 0: 2 s; 1: it is half-closed, and closed. */
+	uint64_t linger;
+} coro_serve_options;
+
 /*
  * coro_serve - accept the connections of a listener, and spawn a coroutine for each, until the
  * listener is closed, by coro_fd_close on any thread. The argument of fn is the connection's
- * coro_fd, which is closed when fn has ended, unless fn has closed or released it.
+ * coro_fd.
  *
- * attr:  of the coroutines, as of coro_spawn_attr, but without a result; NULL: CORO_ANYWHERE.
- * limit: connections at once; 0: no limit. Others wait in the kernel's queue.
- * grace: ns, or CORO_FOREVER. When the listener is closed, connections that wait in
- *        coro_serve_read, or with CORO_REQUEST in coro_select or coro_fd_wait, end, and others
- *        have that time to answer what has come. Then they are closed, and their coroutines
- *        canceled. coro_serve waits for the end of all.
+ * attr:    of the coroutines, as of coro_spawn_attr, but without a result; NULL: CORO_ANYWHERE.
+ * options: NULL: none of them.
+ *
+ * The end of a connection: when fn has returned or called coro_exit, its coroutine goes on with
+ * coro_serve_finish, with the time to linger for its deadline, unless fn has closed or released the
+ * descriptor. The connection counts for the limit as long. When fn calls coro_abort or coro_fail,
+ * the descriptor is closed at once, as by coro_fd_close; when its coroutine is canceled, too.
+ *
+ * The end of the server: connections that wait in coro_serve_read, or with CORO_REQUEST in
+ * coro_select or coro_fd_wait, end. Others have the time of grace to answer what has come. Then
+ * those whose fn has not ended are closed, and their coroutines canceled. coro_serve waits for the
+ * end of all, of those that linger too.
  *
  * Where the system or the scheduler has no room for a connection (EMFILE, ENOMEM and the like) the
  * server tries again after 5 ms, and then after twice the time, up to 1 s, or when a connection has
  * ended.
  *
  * Suspends.
- * Cost:    200 ns for each connection, beyond that of coro_accept and coro_fd_close.
+ * Cost:    200 ns for each connection, beyond that of coro_accept and coro_serve_finish.
  * Returns: CORO_ECLOSED: the listener was closed, and all connections have ended; CORO_ECANCELED:
  *          the same, but the connections, which are closed and canceled, may go on for a while;
  *          another: what accept has failed with for good, after such an end. The listener is closed
  *          in all these cases. Nothing was done: CORO_ESTALE, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM,
  *          CORO_ENOWAIT.
  */
-int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, uint32_t limit, uint64_t grace);
+int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn,
+	       const coro_serve_options *options);
+
+/*
+ * coro_serve_finish - close a connection so that what was written reaches the peer: half-close it
+ * (SHUT_WR), read and drop what still comes, and close it when the peer has ended too, or when the
+ * peer has been silent for 100 ms and its system has acknowledged everything; at the deadline in
+ * any case. coro_serve does that where fn ends. A function calls it for another deadline, or to go
+ * on afterwards. A descriptor that is no socket is closed at once.
+ *
+ * deadline: as of all calls; 0: half-close, drop what has come, close.
+ *
+ * Suspends. The coroutine and its stack stay as long.
+ * Cost:    beyond coro_fd_close one or two system calls where the peer has ended before, and else
+ *          three and a wait.
+ * Returns: CORO_OK: the peer has ended, or its system has everything; CORO_ETIMEDOUT: neither is
+ *          known, and the system goes on sending unless something comes; CORO_ECANCELED;
+ *          CORO_EBUSY: another coroutine reads; what a system call has failed with, as ECONNRESET.
+ *          f is closed in all these cases. Nothing was done: CORO_ESTALE, CORO_ECLOSED, CORO_EPERM,
+ *          CORO_ENOWAIT.
+ */
+int coro_serve_finish(coro_fd f, uint64_t deadline);
 
 /* coro_serve_read - coro_read on a socket, for what begins a request. Returns: also CORO_ECLOSED:
  * nothing has come, and the server that has accepted the connection ends. */

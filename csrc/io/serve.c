@@ -9,10 +9,13 @@
  *   Limit   The server waits in the direction OUT of the listener, in which the kernel has no
  *           events: a connection that ends makes it ready (coroi_fd_poke), and a close of the
  *           listener wakes the server too.
+ *   Finish  A connection that has ended lingers, in a deferred function of its coroutine, until the
+ *           peer has what was written (linger.c). It counts for the limit as long. One that has
+ *           aborted, or is canceled, is closed.
  *   End     The listener is closed. Each connection is told (coroi_fd_poke_end), so that one that
  *           waits for a request ends (coro_serve_read, CORO_REQUEST). The server waits for the last
  *           connection as for a latch. When the time of grace is over it closes the connections'
- *           descriptors, and cancels their coroutines.
+ *           descriptors, and cancels their coroutines, but for those that linger: they end in time.
  *   Cancel  A server that is canceled does not wait: a coroutine that has not started may never
  *           start, if the scheduler is closing. The struct then goes to the scheduler, which frees
  *           it in the end.
@@ -27,14 +30,17 @@
 
 #include <errno.h>
 
-#define PAUSE_FIRST_NS 5000000 /* after an accept for which the system had no room; doubled */
-#define PAUSE_MOST_NS  1000000000
+#define ROOM_FIRST_NS 5000000 /* after an accept for which the system had no room; doubled */
+#define ROOM_MOST_NS  1000000000
+#define GRACE_NS      UINT64_C(10000000000) /* without an option */
+#define LINGER_NS     UINT64_C(2000000000)
 
 struct coroi_server {
 	coro_fd listener;
 	coro_attr attr;
 	coro_fn fn;
 	uint32_t limit;
+	uint64_t linger; /* ns */
 
 	struct coroi_lock lock; /* of what follows */
 	uint32_t live;          /* connections that were spawned, and have not ended */
@@ -52,6 +58,7 @@ struct connection {
 	struct coroi_server *server;
 	coro_handle self;
 	struct connection *next, **link; /* in the server's list */
+	bool lingers;                    /* with the server's lock */
 };
 _Static_assert(sizeof(struct connection) <= CORO_INLINE_BYTES, "it is an argument");
 
@@ -75,14 +82,30 @@ static bool begin_connection(struct connection *c)
 	return !over;
 }
 
-/* end_connection - the connection's coroutine ends, in whatever way. */
-static void end_connection(void *arg)
+/* after - a deadline. */
+static uint64_t after(uint64_t ns)
 {
-	struct connection *c = arg;
+	uint64_t now = coro_now();
+
+	return ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER;
+}
+
+/* finish_connection - what was written reaches the peer. */
+static void finish_connection(struct connection *c)
+{
+	struct coroi_server *v = c->server;
+
+	coroi_lock(&v->lock);
+	c->lingers = true; /* of no avail where the time of grace is over: it is closed */
+	coroi_unlock(&v->lock);
+	(void)coro_serve_finish(c->f, v->linger > 1 ? after(v->linger) : 0);
+}
+
+static void leave_server(struct connection *c)
+{
 	struct coroi_server *v = c->server;
 	struct coroi_rec *last = NULL;
 
-	(void)coro_fd_close(c->f); /* unless the function has closed or released it */
 	coroi_lock(&v->lock);
 	if ((*c->link = c->next))
 		c->next->link = c->link;
@@ -101,18 +124,30 @@ static void end_connection(void *arg)
 		coroi_event_send(last);
 }
 
+/* end_connection - the connection's coroutine ends, in whatever way. The function may have closed
+ * or released the descriptor. */
+static void end_connection(void *arg)
+{
+	struct connection *c = arg;
+	struct coroi_worker *w = coroi_self();
+
+	if (!coroi_has_aborted(coroi_current(w)) && !coroi_in_nowait(w))
+		finish_connection(c);
+	(void)coro_fd_close(c->f);
+	leave_server(c);
+}
+
 static void connection(void *arg, void *result)
 {
 	struct connection *c = arg;
 	bool begins = begin_connection(c);
 
 	(void)result;
-	if (coro_defer(end_connection, c)) {
-		end_connection(c);
+	if (!begins || coro_defer(end_connection, c)) {
+		(void)coro_fd_close(c->f);
+		leave_server(c);
 		return;
 	}
-	if (!begins)
-		return;
 	coroi_be_known_as(c->server->fn);
 	c->server->fn(&c->f, NULL);
 }
@@ -216,7 +251,7 @@ static int pause_accepting(struct coroi_server *v, int why, uint64_t *ns)
 
 	if (lacks_room(why))
 		at_add(&coroi_set_refusal(coroi_scheduler_of(coroi_self()))->pauses, 1);
-	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
+	*ns = !*ns ? ROOM_FIRST_NS : *ns < ROOM_MOST_NS / 2 ? *ns * 2 : ROOM_MOST_NS;
 	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
 	if (is_passing(status)) /* there is no room for the worker's set either */
 		status = coro_sleep(*ns);
@@ -297,10 +332,11 @@ static void end_all(struct coroi_server *v)
 {
 	coroi_lock(&v->lock);
 	v->over = true;
-	for (struct connection *c = v->first; c; c = c->next) {
-		(void)coro_fd_close(c->f);
-		(void)coro_cancel(c->self);
-	}
+	for (struct connection *c = v->first; c; c = c->next)
+		if (!c->lingers) {
+			(void)coro_fd_close(c->f);
+			(void)coro_cancel(c->self);
+		}
 	coroi_unlock(&v->lock);
 }
 
@@ -330,8 +366,7 @@ static int serve(struct coroi_server *v, uint64_t grace)
 
 	(void)coro_fd_close(v->listener);
 	tell_end(v);
-	uint64_t now = coro_now();
-	status = await_last(v, grace < CORO_FOREVER - now ? now + grace : CORO_FOREVER);
+	status = await_last(v, after(grace));
 	if (status) {
 		end_all(v);
 		if (status == CORO_ETIMEDOUT)
@@ -345,35 +380,35 @@ static int serve(struct coroi_server *v, uint64_t grace)
 	return why;
 }
 
-static int check(coro_fd listener, const coro_attr *attr, coro_fn fn)
+static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 {
-	struct coroi_slot *p;
-
-	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)))
+	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)) ||
+	    (o && o->size != sizeof *o))
 		return CORO_EINVAL;
-	int status = coroi_fd_enter_here(listener, COROI_FD_REFERENCE, &p);
-	if (status)
-		return status;
-	coroi_fd_leave(p, listener, COROI_FD_REFERENCE);
-	return coroi_nowait(coroi_self(), "coro_serve");
+	return coroi_current(coroi_self()) ? coroi_nowait(coroi_self(), "coro_serve") : CORO_EPERM;
 }
 
-int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, uint32_t limit, uint64_t grace)
+int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 {
-	int status = check(listener, attr, fn);
+	struct coroi_slot *p;
+	int status = check(attr, fn, o);
 
+	if (!status)
+		status = coroi_fd_enter_here(listener, COROI_FD_REFERENCE, &p);
 	if (status)
 		return status;
 	struct coroi_server *v = coroi_alloc(sizeof *v, COROI_APART);
-	if (!v)
-		return CORO_ENOMEM;
-	*v = (struct coroi_server){
-		.listener = listener,
-		.attr = attr ? *attr : (coro_attr){.size = sizeof *attr, .worker = CORO_ANYWHERE},
-		.fn = fn,
-		.limit = limit,
-	};
-	return serve(v, grace);
+	if (v)
+		*v = (struct coroi_server){
+			.listener = listener,
+			.attr = attr ? *attr
+				     : (coro_attr){.size = sizeof *attr, .worker = CORO_ANYWHERE},
+			.fn = fn,
+			.limit = o ? o->limit : 0,
+			.linger = o && o->linger ? o->linger : LINGER_NS,
+		};
+	coroi_fd_leave(p, listener, COROI_FD_REFERENCE);
+	return v ? serve(v, o && o->grace ? o->grace : GRACE_NS) : CORO_ENOMEM;
 }
 
 void coroi_serve_body(void *arg, void *result)
@@ -386,8 +421,10 @@ void coroi_serve_body(void *arg, void *result)
 		.worker = x->worker,
 	};
 
-	*(int32_t *)result = coro_serve(x->listener, &attr, (coro_fn)(uintptr_t)x->fn, x->limit,
-					x->grace);
+	const coro_serve_options o = {
+		.size = sizeof o, .limit = x->limit, .grace = x->grace, .linger = x->linger};
+
+	*(int32_t *)result = coro_serve(x->listener, &attr, (coro_fn)(uintptr_t)x->fn, &o);
 }
 
 /* ------------------------------------------------------------------ what a connection calls */

@@ -5,7 +5,6 @@
  */
 #include "io/transfer.h"
 
-#include "base/sysio.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -103,15 +102,10 @@ int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct 
 
 /* ---------------------------------------------------------------------------- reading, writing */
 
-static bool is_socket(const struct coroi_slot *p)
-{
-	return p->kind == COROI_KIND_STREAM || p->kind == COROI_KIND_SOCKET;
-}
-
 /* Of a socket recv(2) is the faster one. But recv(2) of 0 bytes waits, and read(2) does not. */
 int64_t coroi_call_read(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	return is_socket(p) && io->v->iov_len
+	return coroi_is_socket(p) && io->v->iov_len
 		       ? coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0)
 		       : coroi_sys_read(fd, io->v->iov_base, io->v->iov_len);
 }
@@ -119,8 +113,8 @@ int64_t coroi_call_read(const struct coroi_slot *p, int fd, const struct coroi_i
 /* send(2) raises no SIGPIPE. */
 static int64_t call_write(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	return is_socket(p) ? coroi_sys_send(fd, io->v->iov_base, io->v->iov_len, 0)
-			    : coroi_sys_write(fd, io->v->iov_base, io->v->iov_len);
+	return coroi_is_socket(p) ? coroi_sys_send(fd, io->v->iov_base, io->v->iov_len, 0)
+				  : coroi_sys_write(fd, io->v->iov_base, io->v->iov_len);
 }
 
 int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
@@ -152,7 +146,8 @@ static int64_t call_writev(const struct coroi_slot *p, int fd, const struct coro
 	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)io->v,
 			   .msg_iovlen = (size_t)io->n};
 
-	return is_socket(p) ? coroi_sys_sendmsg(fd, &m, 0) : coroi_sys_writev(fd, io->v, io->n);
+	return coroi_is_socket(p) ? coroi_sys_sendmsg(fd, &m, 0)
+				  : coroi_sys_writev(fd, io->v, io->n);
 }
 
 int64_t coro_readv(coro_fd f, const struct iovec *v, int n, uint64_t deadline)

@@ -4,6 +4,7 @@
 #ifndef COROI_TRANSFER_H
 #define COROI_TRANSFER_H
 
+#include "base/sysio.h"
 #include "io/fd.h"
 
 struct coroi_io;
@@ -29,6 +30,11 @@ struct coroi_io {
 		};
 	};
 };
+
+static inline bool coroi_is_socket(const struct coroi_slot *p)
+{
+	return p->kind == COROI_KIND_STREAM || p->kind == COROI_KIND_SOCKET;
+}
 
 /* coroi_transfer - O1 to O7. use: COROI_FD_IN_USE or COROI_FD_OUT_USE. Returns: what io->kind->call
  * has returned, or a status below 0. */

@@ -1,7 +1,10 @@
 /* io.c - see io.h. */
 #include "io.h"
 
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 
 void testbody_fd_echo(void *arg, void *result)
 {
@@ -67,4 +70,63 @@ uint32_t testbody_connections(uint32_t *most)
 	*most = most_connections;
 	most_connections = 0;
 	return connections;
+}
+
+static _Atomic uint32_t answered[TESTBODY_CLIENTS];
+
+/* answer - the whole ones of n bytes of requests. Returns: how many there were; < 0: a status. */
+static int answer(coro_fd f, const char *bytes, size_t n)
+{
+	struct testbody_request first;
+	size_t whole = n / sizeof first, put;
+
+	if (!whole)
+		return 0;
+	memcpy(&first, bytes, sizeof first);
+	int status = coro_write_all(f, bytes, whole * sizeof first, &put, CORO_FOREVER);
+	answered[first.client % TESTBODY_CLIENTS] += (uint32_t)(put / sizeof first);
+	return status ? status : (int)whole;
+}
+
+static void serve_streams(coro_fd f, bool looks, int most)
+{
+	char bytes[2048];
+	size_t have = 0;
+	int64_t n;
+	int sum = 0, now;
+
+	while (sum < most &&
+	       (n = coro_serve_read(f, bytes + have, sizeof bytes - have, CORO_FOREVER)) > 0) {
+		have += (size_t)n;
+		if ((now = answer(f, bytes, have)) < 0)
+			break;
+		sum += now;
+		have -= (size_t)now * sizeof(struct testbody_request);
+		memmove(bytes, bytes + (size_t)now * sizeof(struct testbody_request), have);
+		if (looks && coro_serve_ends(f))
+			break;
+	}
+}
+
+void testbody_serve_until_ends(void *arg, void *result)
+{
+	(void)result;
+	serve_streams(*(coro_fd *)arg, true, INT_MAX);
+}
+
+void testbody_serve_until_told(void *arg, void *result)
+{
+	(void)result;
+	serve_streams(*(coro_fd *)arg, false, INT_MAX);
+}
+
+void testbody_serve_some(void *arg, void *result)
+{
+	(void)result;
+	serve_streams(*(coro_fd *)arg, false, 100);
+}
+
+uint32_t testbody_answered(uint32_t client)
+{
+	return atomic_exchange(&answered[client % TESTBODY_CLIENTS], 0);
 }

@@ -24,3 +24,14 @@ func Connections() (now, most int) {
 	n := C.testbody_connections(&m)
 	return int(n), int(m)
 }
+
+// ServeUntilEndsBody, ServeUntilToldBody and ServeSomeBody are of io.h: connections whose requests,
+// eight bytes each, are streamed in. Answered is testbody_answered.
+var (
+	ServeUntilEndsBody = unsafe.Pointer(C.testbody_serve_until_ends)
+	ServeUntilToldBody = unsafe.Pointer(C.testbody_serve_until_told)
+	ServeSomeBody      = unsafe.Pointer(C.testbody_serve_some)
+)
+
+// Answered is testbody_answered of io.h.
+func Answered(client int) int { return int(C.testbody_answered(C.uint32_t(client))) }

@@ -19,4 +19,17 @@ void testbody_fd_echo(void *arg, void *result);
 void testbody_serve_echo(void *arg, void *result);
 uint32_t testbody_connections(uint32_t *most);
 
+/* Connections whose requests are streamed in: a request comes back, and is counted for its client.
+ * They end: with the last one that has come when the server ends (coro_serve_ends); when none is
+ * there (coro_serve_read); after 100 of them. testbody_answered - how many answers to a client were
+ * written; 0 from then on. */
+struct testbody_request {
+	uint32_t client, number; /* client: below TESTBODY_CLIENTS */
+};
+#define TESTBODY_CLIENTS 16
+void testbody_serve_until_ends(void *arg, void *result);
+void testbody_serve_until_told(void *arg, void *result);
+void testbody_serve_some(void *arg, void *result);
+uint32_t testbody_answered(uint32_t client);
+
 #endif

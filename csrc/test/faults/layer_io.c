@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -74,6 +75,17 @@ int fault_fcntl(int fd, int what, ...)
 	int arg = what == F_SETFL ? va_arg(args, int) : 0;
 	va_end(args);
 	return fault_fails(FAULT_IO) ? -1 : fcntl(fd, what, arg);
+}
+
+int fault_ioctl(int fd, unsigned long what, ...);
+int fault_ioctl(int fd, unsigned long what, ...)
+{
+	va_list args;
+
+	va_start(args, what); /* only calls with the address of an int are made */
+	int *arg = va_arg(args, int *);
+	va_end(args);
+	return fault_fails(FAULT_IO) ? -1 : ioctl(fd, what, arg);
 }
 
 int fault_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -258,11 +259,18 @@ static void answers(void *arg, void *result)
 		io_went_well(n);
 }
 
+/* How a server serves: at most so many connections, of TCP or Unix. */
+struct serving {
+	uint32_t limit;
+	bool tcp;
+};
+
 /* The server ends when its listener is closed, and with no other error once it has begun. */
 static void serves(void *arg, void *result)
 {
-	uint32_t limit = *(uint32_t *)arg;
-	int status = coro_serve(listening, NULL, answers, limit, 50 * MS);
+	struct serving *v = arg;
+	coro_serve_options o = {.size = sizeof o, .limit = v->limit, .grace = 50 * MS};
+	int status = coro_serve(listening, NULL, answers, &o);
 
 	(void)result;
 	if (status == CORO_ESTALE) { /* it has waited for a stack until the listener was closed */
@@ -277,13 +285,13 @@ static void serves(void *arg, void *result)
 
 /* ask - a request on a connection of its own, by calls that never fail. Returns: 1, an answer has
  * come; 0, the end; -1, neither, which needs a fault. */
-static int ask(const struct sockaddr_un *to, socklen_t length)
+static int ask(const struct sockaddr *to, socklen_t length)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	unsigned char byte = 41;
 	ssize_t n = -1;
 
-	CHECK_EQ(connect(fd, (const struct sockaddr *)to, length), 0);
+	CHECK_EQ(connect(fd, to, length), 0);
 	CHECK_EQ(send(fd, &byte, 1, MSG_NOSIGNAL), 1);
 	for (int i = 0; i < 300 && n < 0; i++) {
 		n = recv(fd, &byte, 1, MSG_DONTWAIT);
@@ -302,22 +310,27 @@ static int ask(const struct sockaddr_un *to, socklen_t length)
  * passed, a request is answered. */
 static void uses_a_server(void *arg, void *result)
 {
-	uint32_t limit = *(uint32_t *)arg;
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct serving *v = arg;
+	union { /* any port, or any abstract name */
+		struct sockaddr any;
+		struct sockaddr_in tcp;
+		struct sockaddr_un local;
+	} to = {.any.sa_family = v->tcp ? AF_INET : AF_UNIX};
 	socklen_t length = sizeof to;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	(void)result;
-	CHECK_EQ(bind(fd, (struct sockaddr *)&to, sizeof(sa_family_t)), 0);
-	CHECK_EQ(getsockname(fd, (struct sockaddr *)&to, &length), 0);
+	to.tcp.sin_addr.s_addr = v->tcp ? htonl(INADDR_LOOPBACK) : 0;
+	CHECK_EQ(bind(fd, &to.any, v->tcp ? sizeof to.tcp : sizeof(sa_family_t)), 0);
+	CHECK_EQ(getsockname(fd, &to.any, &length), 0);
 	CHECK_EQ(listen(fd, 10), 0);
 	listening = adopted_here(fd);
-	if (listening && inside(NULL, serves, &limit, sizeof limit, NULL)) {
+	if (listening && inside(NULL, serves, v, sizeof *v, NULL)) {
 		for (int i = 0; i < 3 && !seen(&stopped); i++)
-			ask(&to, length);
+			ask(&to.any, length);
 		if (!lasting && !several && !seen(&stopped)) {
 			int tries = 0;
-			while (ask(&to, length) != 1)
+			while (ask(&to.any, length) != 1)
 				CHECK(++tries < 20);
 		}
 		if (!seen(&stopped))
@@ -340,11 +353,12 @@ static uint64_t spawned_in(coro_scheduler *s)
 SCENARIO(server)
 {
 	for (uint32_t limit = 0; limit <= 1; limit++) {
+		struct serving v = {limit, limit};
 		coro_scheduler *s = begin(1, 0, 0);
 		if (!s)
 			continue;
 		answered = stopped = 0;
-		outside(s, uses_a_server, &limit, sizeof limit);
+		outside(s, uses_a_server, &v, sizeof v);
 		CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);
 		/* a connection whose coroutine has begun, and could not defer, is not counted */
 		uint64_t connections = spawned_in(s) - accepted;

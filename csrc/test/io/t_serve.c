@@ -19,8 +19,7 @@ struct server {
 	coro_fd listener;
 	const coro_attr *attr;
 	coro_fn fn;
-	uint32_t limit;
-	uint64_t grace;
+	coro_serve_options options;
 	int status;
 	uint64_t ended;
 	coro_handle self;
@@ -32,7 +31,8 @@ static void serves(void *arg, void *result)
 
 	(void)result;
 	v->self = coro_self();
-	v->status = coro_serve(v->listener, v->attr, v->fn, v->limit, v->grace);
+	v->options.size = sizeof v->options;
+	v->status = coro_serve(v->listener, v->attr, v->fn, &v->options);
 	add_one(&v->ended);
 }
 
@@ -128,7 +128,7 @@ TEST(serve_connections_come_and_go)
 
 	for (int i = 0; i < 8; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
-		struct server v = {.attr = i < 4 ? NULL : &dense, .grace = CORO_FOREVER};
+		struct server v = {.attr = i < 4 ? NULL : &dense, .options.grace = CORO_FOREVER};
 		int fd[CLIENTS];
 		server_start(s, &v, answers);
 		for (int k = 0; k < CLIENTS; k++)
@@ -154,7 +154,7 @@ TEST(serve_connections_come_and_go)
 TEST(serve_limit)
 {
 	coro_scheduler *s = start_with(2, 0);
-	struct server v = {.limit = 3, .grace = CORO_FOREVER};
+	struct server v = {.options.limit = 3, .options.grace = CORO_FOREVER};
 	int fd[CLIENTS];
 
 	server_start(s, &v, answers);
@@ -185,7 +185,7 @@ TEST(serve_limit)
 TEST(serve_end_loses_no_request)
 {
 	coro_scheduler *s = start_with(2, 0);
-	struct server v = {.grace = CORO_FOREVER};
+	struct server v = {.options.grace = CORO_FOREVER};
 	char bytes[4];
 
 	server_start(s, &v, answers);
@@ -276,7 +276,7 @@ static void waits_only(void *arg, void *result)
 
 static void ends_gently(coro_scheduler *s, const coro_attr *attr)
 {
-	struct server v = {.attr = attr, .grace = CORO_FOREVER};
+	struct server v = {.attr = attr, .options.grace = CORO_FOREVER};
 	char bytes[4];
 	uint64_t value = 1;
 
@@ -322,7 +322,7 @@ TEST(serve_end_is_told_to_selects)
 TEST(serve_end_is_told_to_waits)
 {
 	coro_scheduler *s = start_with(2, 0);
-	struct server v = {.grace = CORO_FOREVER};
+	struct server v = {.options.grace = CORO_FOREVER};
 
 	server_start(s, &v, waits_only);
 	int fd[3] = {client(), client(), client()};
@@ -378,7 +378,7 @@ TEST(serve_end_comes_with_requests)
 {
 	for (uint32_t i = 0; i < 10; i++) {
 		coro_scheduler *s = start_with(1 + i % 2, 0);
-		struct server v = {.grace = CORO_FOREVER};
+		struct server v = {.options.grace = CORO_FOREVER};
 		struct at_once at_once, *x = &at_once;
 		char bytes[4];
 		server_start(s, &v, echoes);
@@ -408,7 +408,7 @@ TEST_LIMIT(serve_end_beside_requests, 120)
 	quiet = false;
 	for (uint64_t i = 0; i < scaled(200); i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
-		struct server v = {.grace = CORO_FOREVER};
+		struct server v = {.options.grace = CORO_FOREVER};
 		char bytes[4];
 		news = channel(8, 0);
 		server_start(s, &v, talks);
@@ -445,9 +445,9 @@ static void stays(void *arg, void *result)
 
 TEST(serve_grace_comes_to_an_end)
 {
-	for (uint64_t grace = 0; grace <= 30 * MS; grace += 30 * MS) {
+	for (uint64_t grace = 1; grace <= 30 * MS; grace += 30 * MS - 1) {
 		coro_scheduler *s = start_with(2, 0);
-		struct server v = {.grace = grace};
+		struct server v = {.options.grace = grace};
 		server_start(s, &v, stays);
 		int a = client(), b = client();
 		until_waiting(s, 3);
@@ -468,7 +468,7 @@ TEST(serve_grace_comes_to_an_end)
 TEST(serve_is_canceled)
 {
 	coro_scheduler *s = start_with(2, 0);
-	struct server v = {.grace = CORO_FOREVER};
+	struct server v = {.options.grace = CORO_FOREVER};
 
 	server_start(s, &v, stays);
 	int a = client(), b = client();
@@ -488,7 +488,7 @@ TEST(serve_in_a_scheduler_that_closes)
 {
 	for (int i = 0; i < 40; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
-		struct server v = {.grace = CORO_FOREVER};
+		struct server v = {.options.grace = CORO_FOREVER};
 		int fd[CLIENTS];
 		server_start(s, &v, answers);
 		for (int k = 0; k < CLIENTS; k++)
@@ -527,7 +527,7 @@ static void closes(void *arg, void *result)
 TEST(serve_connection_is_released_or_closed)
 {
 	coro_scheduler *s = start_with(1, 0);
-	struct server v = {.grace = 0};
+	struct server v = {.options.grace = 1};
 
 	server_start(s, &v, keeps);
 	int fd = client();
@@ -562,7 +562,7 @@ static uint64_t pauses(coro_scheduler *s)
 TEST(serve_without_descriptors)
 {
 	coro_scheduler *s = start_with(1, 0);
-	struct server v = {.grace = CORO_FOREVER};
+	struct server v = {.options.grace = CORO_FOREVER};
 	struct rlimit usual, none;
 
 	server_start(s, &v, answers);
@@ -606,26 +606,28 @@ static void serves_what_cannot_be(void *arg, void *result)
 {
 	coro_fd f, other = *(coro_fd *)arg, none = 0;
 	coro_attr joinable = {.size = sizeof joinable, .flags = CORO_JOINABLE};
+	coro_serve_options no_size = {.limit = 1};
 	char byte;
 	struct sockaddr_in at;
 
 	(void)result;
 	CHECK_EQ(coro_fd_adopt(&f, listener(&at), 0), CORO_OK);
-	CHECK_EQ(coro_serve(f, NULL, NULL, 0, 0), CORO_EINVAL);
-	CHECK_EQ(coro_serve(f, &joinable, answers, 0, 0), CORO_EINVAL);
-	CHECK_EQ(coro_serve(none, NULL, answers, 0, 0), CORO_ESTALE);
-	CHECK_EQ(coro_serve(other, NULL, answers, 0, 0), CORO_EPERM);
+	CHECK_EQ(coro_serve(f, NULL, NULL, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_serve(f, &joinable, answers, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_serve(f, NULL, answers, &no_size), CORO_EINVAL);
+	CHECK_EQ(coro_serve(none, NULL, answers, NULL), CORO_ESTALE);
+	CHECK_EQ(coro_serve(other, NULL, answers, NULL), CORO_EPERM);
 	CHECK_EQ(coro_nowait_begin("t_serve"), CORO_OK);
-	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_ENOWAIT);
+	CHECK_EQ(coro_serve(f, NULL, answers, NULL), CORO_ENOWAIT);
 	CHECK_EQ(coro_nowait_end(), CORO_OK);
 	CHECK_EQ(coro_serve_ends(f), 0); /* nothing was done to it */
 	CHECK_EQ(coro_serve_read(f, &byte, 1, 0), CORO_OF_ERRNO(ENOTCONN));
 	CHECK_EQ(coro_fd_close(f), CORO_OK);
-	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_ESTALE);
+	CHECK_EQ(coro_serve(f, NULL, answers, NULL), CORO_ESTALE);
 
 	/* no listener: accept tells */
 	CHECK_EQ(coro_fd_adopt(&f, socket(AF_INET, SOCK_STREAM, 0), 0), CORO_OK);
-	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_OF_ERRNO(EINVAL));
+	CHECK_EQ(coro_serve(f, NULL, answers, NULL), CORO_OF_ERRNO(EINVAL));
 	CHECK_EQ(coro_fd_number(f), CORO_ESTALE);
 	add_one(&served);
 }
@@ -642,7 +644,7 @@ TEST(serve_bad_input)
 
 	served = 0;
 	coro_nowait_hook before = coro_nowait_on_error(ignores);
-	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_EPERM);
+	CHECK_EQ(coro_serve(f, NULL, answers, NULL), CORO_EPERM);
 	spawn(s, serves_what_cannot_be, &f, sizeof f);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(served, 1);
@@ -680,7 +682,8 @@ TEST_LIMIT(serve_storm_of_ends, 300)
 
 	for (uint64_t i = 0; i < ends; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);
-		struct server v = {.limit = (uint32_t)(i % 4), .grace = i % 5 ? CORO_FOREVER : 0};
+		struct server v = {
+			.options = {.limit = (uint32_t)(i % 4), .grace = i % 5 ? CORO_FOREVER : 1}};
 		uint64_t seed[3];
 		pthread_t t[3];
 		asked = 0;
