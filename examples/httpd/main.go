@@ -52,15 +52,16 @@ func main() {
 	flag.DurationVar(&l.Header, "header", l.Header, "how long a header may take")
 	flag.DurationVar(&l.Body, "body", l.Body, "how long a body may take")
 	flag.DurationVar(&l.Write, "write", l.Write, "how long a write may take")
-	flag.DurationVar(&l.Drain, "drain", l.Drain, "how long to wait for the client's end")
+	linger := flag.Duration("linger", 2*time.Second,
+		"how long to wait for the client to have the last response")
 	flag.Parse()
 	server.Configure(l, inline, offloaded)
-	if err := run(*address, *workers, *connections, *grace); err != nil {
+	if err := run(*address, *workers, *connections, *grace, *linger); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(address string, workers, connections int, grace time.Duration) error {
+func run(address string, workers, connections int, grace, linger time.Duration) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	var options []coro.Option
@@ -77,7 +78,7 @@ func run(address string, workers, connections int, grace time.Duration) error {
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	err = s.Serve(ctx, l, server.Connection, coro.ServeLimit(connections),
-		coro.ServeGrace(grace))
+		coro.ServeGrace(grace), coro.ServeLinger(linger))
 	if errors.Is(err, context.Cause(ctx)) {
 		err = nil // as asked for
 	}

@@ -189,7 +189,7 @@ func comes(t *testing.T, c io.Reader) (string, time.Duration) {
 // Each wait for a client ends in time. The upper bounds are generous, as machines may be busy.
 func TestSlowClientsMeetDeadlines(t *testing.T) {
 	s := start(t, "-idle", "150ms", "-header", "200ms", "-body", "250ms", "-write", "300ms",
-		"-drain", "300ms")
+		"-linger", "300ms")
 	for _, c := range []struct {
 		name, send, drip string
 		want             string
@@ -366,7 +366,7 @@ func (c *client) run(s *server, ended *atomic.Bool, begun *sync.WaitGroup) {
 // SIGTERM comes while clients send. What is under way is answered, wherever it is; every client
 // knows what was answered; the server ends at once when the last one has its answer.
 func TestTheEndLosesNothing(t *testing.T) {
-	s := start(t, "-drain", "10s")
+	s := start(t, "-linger", "10s")
 	var ended atomic.Bool
 	var begun, all sync.WaitGroup
 	var list []*client

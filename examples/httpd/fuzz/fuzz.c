@@ -105,12 +105,6 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 	return status;
 }
 
-int coro_shutdown(coro_fd f, int how)
-{
-	(void)f, (void)how;
-	return CORO_OK;
-}
-
 void *coro_malloc(size_t bytes)
 {
 	return client.memory = malloc(bytes);
@@ -221,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t bytes)
 		return -1;
 	if (!first && !(first = malloc(SENT_BYTES)))
 		abort();
-	limits = (struct limits){1, 1, 1, 1, 1, 20};
+	limits = (struct limits){1, 1, 1, 1, 20};
 	int head = has_head(in, bytes);
 	uint8_t piece = in[0], ends = in[1];
 	in += 2;

@@ -34,7 +34,6 @@ struct connection {
 	size_t out_bytes;
 	uint64_t deadline; /* for the header or the body that is under way; 0: none is */
 	uint32_t requests;
-	bool drains; /* more may come from the client: it does not expect the end */
 	struct request request;
 	struct response response;
 	char in[IN_BYTES]; /* so that a short request and what is before lie in one page, mostly */
@@ -291,19 +290,8 @@ static bool serve_one(struct connection *c)
 			r->close = true;
 	}
 	bool sent = respond(c);
-	c->drains = sent && r->close && (status || q->keep_alive || c->end > c->start);
 	request_end(q);
 	return sent && !r->close;
-}
-
-/* drain - read what the client has sent meanwhile, until it closes too. A close at once would have
- * the kernel reset the connection, and the client lose the response. */
-static void drain(struct connection *c)
-{
-	c->deadline = after(limits.drain);
-	if (coro_shutdown(c->fd, SHUT_WR) == CORO_OK)
-		while (receive(c, c->in, sizeof c->in) > 0)
-			;
 }
 
 CORO_BODY(serve_connection, coro_fd, coro_none, 0)
@@ -312,14 +300,12 @@ CORO_BODY(serve_connection, coro_fd, coro_none, 0)
 
 	(void)result;
 	if (!c)
-		return; /* the caller closes it */
+		return;
 	c->fd = *arg;
 	c->start = c->end = c->out_bytes = 0;
 	c->requests = 0;
-	c->drains = false;
 	c->response.room = c->room;
 	while (serve_one(c))
 		;
-	if (flush(c) && c->drains)
-		drain(c);
+	flush(c); /* the server lingers until the client has it */
 }

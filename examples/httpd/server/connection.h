@@ -15,13 +15,12 @@ struct limits {
 	uint64_t header; /* from there to the end of the header */
 	uint64_t body;   /* from there to the end of the body */
 	uint64_t write;  /* for all that is written at once */
-	uint64_t drain;  /* until the client has read the last response, and closed */
 	uint32_t requests;
 };
 extern struct limits limits;
 
-/* serve_connection - the body: serve the connection until it ends. The descriptor stays open: what
- * has started the coroutine closes it. */
+/* serve_connection - the body: serve the connection until it ends. The descriptor stays open:
+ * coro_serve closes it when the client has all. */
 CORO_DECLARE_BODY(serve_connection);
 
 #endif

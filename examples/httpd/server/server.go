@@ -16,7 +16,7 @@ import (
 	"github.com/organzine/coro"
 )
 
-// Connection serves one connection, and leaves its descriptor open.
+// Connection serves one connection, for Scheduler.Serve, which closes it.
 var Connection = coro.MustFunc[coro.FD, coro.None](unsafe.Pointer(&C.serve_connection_body))
 
 // Limits say how long a connection may take for what, and how many requests it may make.
@@ -25,7 +25,6 @@ type Limits struct {
 	Header time.Duration // from there to the end of the header
 	Body   time.Duration // from there to the end of the body
 	Write  time.Duration // for what is written at once
-	Drain  time.Duration // until the client closes too, after the last response
 
 	Requests uint32
 }
@@ -33,8 +32,7 @@ type Limits struct {
 // DefaultLimits are for clients that may be anybody.
 var DefaultLimits = Limits{
 	Idle: time.Minute, Header: 10 * time.Second, Body: 30 * time.Second,
-	Write: 10 * time.Second, Drain: 2 * time.Second,
-	Requests: 1000,
+	Write: 10 * time.Second, Requests: 1000,
 }
 
 // Configure sets the limits, and the Go functions from []byte to []byte that have the answers of
@@ -42,8 +40,7 @@ var DefaultLimits = Limits{
 func Configure(l Limits, inline, offloaded coro.FuncID) {
 	C.limits = C.struct_limits{
 		idle: C.uint64_t(l.Idle), header: C.uint64_t(l.Header), body: C.uint64_t(l.Body),
-		write: C.uint64_t(l.Write), drain: C.uint64_t(l.Drain),
-		requests: C.uint32_t(l.Requests),
+		write: C.uint64_t(l.Write), requests: C.uint32_t(l.Requests),
 	}
 	C.go_functions = C.struct_go_functions{
 		inlined: C.coro_go_id(inline), offloaded: C.coro_go_id(offloaded),
