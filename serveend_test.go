@@ -186,3 +186,48 @@ func TestServeEndOfUnixStreams(t *testing.T) {
 	}
 	finish(t, s)
 }
+
+// Connections have the options that package net gives those that it accepts, also one that has come
+// before Serve.
+func TestServeSetsTheOptionsOfPackageNet(t *testing.T) {
+	f := coro.MustFunc[coro.FD, coro.None](testbody.ServeOptionsBody)
+	s := newScheduler(t, coro.WithWorkers(1))
+	options := func(c net.Conn) []byte {
+		t.Helper()
+		_, err := c.Write([]byte("?"))
+		require.NoError(t, err)
+		values := make([]byte, testbody.ServeOptions)
+		_, err = io.ReadFull(c, values)
+		require.NoError(t, err)
+		return values
+	}
+	l := listen(t, "tcp")
+	early, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer early.Close()
+	v := serve(t, s, l, f)
+	want := []byte{1, 1, 15, 15, 9}
+	assert.Equal(t, want, options(early))
+	assert.Equal(t, want, options(v.dial(t)))
+	assert.ErrorIs(t, v.end(), errEnough)
+
+	l = listen(t, "tcp") // and these are package net's
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	accepted, err := l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	fd, err := s.Adopt(accepted.(*net.TCPConn))
+	require.NoError(t, err)
+	require.NoError(t, f.Spawn(s, fd))
+	assert.Equal(t, want, options(c))
+	require.NoError(t, c.Close())
+	require.NoError(t, s.Wait(soon(t)))
+	require.NoError(t, fd.Close())
+
+	v = serve(t, s, listen(t, "unix"), f)
+	assert.Equal(t, byte(0), options(v.dial(t))[1], "no keep-alive")
+	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}

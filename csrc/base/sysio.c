@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -201,6 +202,30 @@ int coroi_sys_unsent(int fd)
 	int bytes;
 	int status = AGAIN(ioctl(fd, SIOCOUTQ, &bytes));
 	return status < 0 ? status : bytes;
+}
+
+int coroi_sys_waiting(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t length = sizeof info;
+	int status = AGAIN(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length));
+
+	return status < 0 ? status : (int)info.tcpi_unacked; /* of a listener: its queue */
+}
+
+void coroi_sys_prompt(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} option[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},    {IPPROTO_TCP, TCP_KEEPIDLE, 15},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 15}, {IPPROTO_TCP, TCP_KEEPCNT, 9},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+	};
+
+	for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+		(void)AGAIN(setsockopt(fd, option[i].level, option[i].name, &option[i].value,
+				       sizeof option[i].value));
 }
 
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now)

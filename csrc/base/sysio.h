@@ -71,6 +71,15 @@ int coroi_sys_shutdown(int fd, int how);
  * counted as one. */
 int coroi_sys_unsent(int fd);
 
+/* coroi_sys_waiting - how many connections of a TCP listener wait for accept. */
+int coroi_sys_waiting(int fd);
+
+/* coroi_sys_prompt - have a TCP socket send at once (TCP_NODELAY), and ask a silent peer after
+ * 15 s, and 9 times, 15 s apart (keep-alive): what package net sets. A connection has these options
+ * from its listener, as they are when its handshake ends. An option that the system refuses is left
+ * as it was. */
+void coroi_sys_prompt(int fd);
+
 /* ---- files. offset < 0: at the file's own position. now: without waiting for the disk (-EAGAIN:
  * that is not possible; -EOPNOTSUPP: the file system does not know). Else blocking. */
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now);

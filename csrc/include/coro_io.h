@@ -156,6 +156,10 @@ typedef struct coro_serve_options {
  * attr:    of the coroutines, as of coro_spawn_attr, but without a result; NULL: CORO_ANYWHERE.
  * options: NULL: none of them.
  *
+ * Options of sockets: connections of TCP have TCP_NODELAY, and keep-alive: a silent peer is asked
+ * after 15 s, and 9 times, 15 s apart. coro_serve sets the options of the listener, and Linux gives
+ * them to each connection. fn may set others, with setsockopt(2) and coro_fd_number.
+ *
  * The end of a connection: when fn has returned or called coro_exit, its coroutine goes on with
  * coro_serve_finish, with the time to linger for its deadline, unless fn has closed or released the
  * descriptor. The connection counts for the limit as long. When fn calls coro_abort or coro_fail,

@@ -9,6 +9,8 @@
  *   Limit   The server waits in the direction OUT of the listener, in which the kernel has no
  *           events: a connection that ends makes it ready (coroi_fd_poke), and a close of the
  *           listener wakes the server too.
+ *   Prompt  The listener's options are set, and the system gives them to each connection that comes
+ *           afterwards. How many wait by then is known: those are set one by one.
  *   Finish  A connection that has ended lingers, in a deferred function of its coroutine, until the
  *           peer has what was written (linger.c). It counts for the limit as long. One that has
  *           aborted, or is canceled, is closed.
@@ -40,6 +42,7 @@ struct coroi_server {
 	coro_attr attr;
 	coro_fn fn;
 	uint32_t limit;
+	uint32_t early;  /* connections that have not the listener's options: the server's own */
 	uint64_t linger; /* ns */
 
 	struct coroi_lock lock; /* of what follows */
@@ -258,6 +261,18 @@ static int pause_accepting(struct coroi_server *v, int why, uint64_t *ns)
 	return status == CORO_ETIMEDOUT ? CORO_OK : status;
 }
 
+/* accept_next - accept a connection, and see to its options. */
+static int accept_next(struct coroi_server *v, coro_fd *out)
+{
+	int status = coro_accept(v->listener, out, NULL, NULL, CORO_FOREVER);
+
+	if (!status && v->early) {
+		v->early--;
+		coroi_sys_prompt(coroi_fd_number(*out));
+	}
+	return status;
+}
+
 /* hand_over - spawn the connection's coroutine, as soon as there is memory for one. */
 static int hand_over(struct coroi_server *v, coro_fd f)
 {
@@ -282,7 +297,7 @@ static int accept_all(struct coroi_server *v)
 	do {
 		status = await_room(v);
 		if (!status)
-			status = coro_accept(v->listener, &f, NULL, NULL, CORO_FOREVER);
+			status = accept_next(v, &f);
 		if (!status) {
 			pause = 0;
 			status = hand_over(v, f);
@@ -380,6 +395,17 @@ static int serve(struct coroi_server *v, uint64_t grace)
 	return why;
 }
 
+/* set_prompt - have connections send at once, and be asked whether they are there, if they are of
+ * TCP. Returns: how many the listener's options come too late for. */
+static uint32_t set_prompt(const struct coroi_slot *p, int fd)
+{
+	if (p->kind != COROI_KIND_STREAM)
+		return 0;
+	coroi_sys_prompt(fd);
+	int waiting = coroi_sys_waiting(fd);
+	return waiting > 0 ? (uint32_t)waiting : 0;
+}
+
 static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 {
 	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)) ||
@@ -405,6 +431,7 @@ int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, const coro_s
 				     : (coro_attr){.size = sizeof *attr, .worker = CORO_ANYWHERE},
 			.fn = fn,
 			.limit = o ? o->limit : 0,
+			.early = set_prompt(p, coroi_fd_number(listener)),
 			.linger = o && o->linger ? o->linger : LINGER_NS,
 		};
 	coroi_fd_leave(p, listener, COROI_FD_REFERENCE);

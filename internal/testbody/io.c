@@ -2,6 +2,8 @@
 #include "io.h"
 
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -129,4 +131,28 @@ void testbody_serve_some(void *arg, void *result)
 uint32_t testbody_answered(uint32_t client)
 {
 	return atomic_exchange(&answered[client % TESTBODY_CLIENTS], 0);
+}
+
+void testbody_serve_options(void *arg, void *result)
+{
+	static const int option[TESTBODY_OPTIONS][2] = {
+		{IPPROTO_TCP, TCP_NODELAY},  {SOL_SOCKET, SO_KEEPALIVE},
+		{IPPROTO_TCP, TCP_KEEPIDLE}, {IPPROTO_TCP, TCP_KEEPINTVL},
+		{IPPROTO_TCP, TCP_KEEPCNT},
+	};
+	coro_fd f = *(coro_fd *)arg;
+	unsigned char bytes[TESTBODY_OPTIONS];
+
+	(void)result;
+	while (coro_serve_read(f, bytes, 1, CORO_FOREVER) > 0) {
+		for (int i = 0; i < TESTBODY_OPTIONS; i++) {
+			int value = 0;
+			socklen_t length = sizeof value;
+			bool is = !getsockopt(coro_fd_number(f), option[i][0], option[i][1], &value,
+					      &length);
+			bytes[i] = is ? (unsigned char)value : 255;
+		}
+		if (coro_write_all(f, bytes, sizeof bytes, NULL, CORO_FOREVER))
+			return;
+	}
 }

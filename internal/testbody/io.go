@@ -35,3 +35,9 @@ var (
 
 // Answered is testbody_answered of io.h.
 func Answered(client int) int { return int(C.testbody_answered(C.uint32_t(client))) }
+
+// ServeOptionsBody is testbody_serve_options of io.h, which answers with ServeOptions bytes.
+var ServeOptionsBody = unsafe.Pointer(C.testbody_serve_options)
+
+// ServeOptions is the number of these bytes.
+const ServeOptions = C.TESTBODY_OPTIONS

@@ -32,4 +32,9 @@ void testbody_serve_until_told(void *arg, void *result);
 void testbody_serve_some(void *arg, void *result);
 uint32_t testbody_answered(uint32_t client);
 
+/* testbody_serve_options - answers each byte with the options of its connection, a byte each:
+ * TCP_NODELAY, SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT; 255: there is none. */
+#define TESTBODY_OPTIONS 5
+void testbody_serve_options(void *arg, void *result);
+
 #endif

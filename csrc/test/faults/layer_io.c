@@ -52,6 +52,8 @@ STAND_IN(ssize_t, recvmsg, FAULT_IO, (int fd, struct msghdr *m, int flags), (fd,
 STAND_IN(ssize_t, sendmsg, FAULT_IO, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
 STAND_IN(ssize_t, sendfile, FAULT_IO, (int to, int from, off_t *at, size_t n), (to, from, at, n))
 STAND_IN(int, shutdown, FAULT_IO, (int fd, int how), (fd, how))
+STAND_IN(int, setsockopt, FAULT_IO, (int fd, int level, int name, const void *v, socklen_t n),
+	 (fd, level, name, v, n))
 
 /* A bell is read, too: that does not fail. */
 ssize_t fault_read(int fd, void *p, size_t n);

@@ -1,6 +1,6 @@
 /*
  * t_linger.c - coro_serve_finish, and the end of a served connection: what was written reaches the
- * peer, within a bound.
+ * peer, within a bound; options of sockets.
  */
 #include "fds.h"
 
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -456,4 +457,55 @@ TEST(serve_lingers_not_where_all_is_canceled)
 	CHECK_EQ(ended, 1);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	close(client);
+}
+
+/* tells_options - of its connection. */
+static int told[5];
+
+static void tells_options(void *arg, void *result)
+{
+	static const int option[5][2] = {
+		{IPPROTO_TCP, TCP_NODELAY},  {SOL_SOCKET, SO_KEEPALIVE},
+		{IPPROTO_TCP, TCP_KEEPIDLE}, {IPPROTO_TCP, TCP_KEEPINTVL},
+		{IPPROTO_TCP, TCP_KEEPCNT},
+	};
+	int fd = coro_fd_number(*(coro_fd *)arg);
+
+	(void)result;
+	for (int i = 0; i < 5; i++) {
+		socklen_t length = sizeof *told;
+		CHECK_EQ(getsockopt(fd, option[i][0], option[i][1], &told[i], &length), 0);
+	}
+	CHECK(told[0] == 1 && told[1] == 1);
+	CHECK(told[2] == 15 && told[3] == 15 && told[4] == 9);
+	add_one(&served);
+}
+
+/* Two connections that have come before their listener was served, and one that comes later. */
+TEST(serve_sets_options)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct sockaddr_in to;
+	struct {
+		coro_fd listener;
+		coro_fn fn;
+	} v = {adopted(s, listener(&to)), tells_options};
+	int fd[3];
+
+	how = (coro_serve_options){.size = sizeof how};
+	served = ended = 0;
+	for (int i = 0; i < 3; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK_EQ(connect(fd[i], (struct sockaddr *)&to, sizeof to), 0);
+		if (i == 1) {
+			spawn(s, serves, &v, sizeof v);
+			sleep_until_seen(&served, 2);
+		}
+	}
+	sleep_until_seen(&served, 3);
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	sleep_until_seen(&ended, 1);
+	for (int i = 0; i < 3; i++)
+		close(fd[i]);
+	finish(s);
 }
