@@ -78,7 +78,8 @@ func notNegative(name string, d time.Duration, set func(*serveConfig)) ServeOpti
 // in coro_serve_ends that it is to be the last. After a time of grace, 10 s or that of ServeGrace,
 // Serve closes the connections whose bodies have not returned, and cancels their coroutines. It
 // waits for the end of all, and returns the cause of the context. So a client that never reads or
-// never closes holds Serve for these two times at most.
+// never closes holds Serve for these two times at most. Where no worker has begun to serve by then,
+// as in a scheduler made WithPaused before Run, Serve returns at once.
 //
 // While the process or the system has no descriptor or memory left for a connection, Serve tries
 // again after 5 ms, and then after twice the time, up to 1 s, or when a connection has ended.
@@ -93,11 +94,12 @@ func notNegative(name string, d time.Duration, set func(*serveConfig)) ServeOpti
 func (s *Scheduler) Serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	opts ...ServeOption,
 ) error {
-	err := s.serve(ctx, l, f, opts)
-	if l != nil {
-		_ = l.Close() // a second time where it was adopted
-	}
-	return err
+	defer func() { // also where an option or the context panics
+		if l != nil {
+			_ = l.Close() // a second time where it was adopted
+		}
+	}()
+	return s.serve(ctx, l, f, opts)
 }
 
 func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
@@ -105,6 +107,9 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 ) error {
 	c := serveConfig{grace: serveGrace, linger: serveLinger}
 	for _, o := range opts {
+		if o == nil {
+			return &OptionError{"Serve", "nil", "is no ServeOption: leave it out"}
+		}
 		if err := o(&c); err != nil {
 			return err
 		}
@@ -131,18 +136,26 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err != nil {
 		return err
 	}
+	defer func() { _ = fd.Close() }() // for a server that has not begun, and a ctx that panics
 	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit,
 		uint64(c.grace), uint64(c.linger)))
 	if err != nil {
-		_ = fd.Close()
 		return err
 	}
-	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { _ = fd.Close(); close(closed) })
-	status, err := task.Wait(context.WithoutCancel(ctx))
-	if !stop() {
-		<-closed // by then the listener is
+	return served(ctx, fd, task)
+}
+
+// served waits for the end of a server, and closes its listener when ctx ends.
+func served(ctx context.Context, listener FD, server *Task[int32]) error {
+	select {
+	case <-server.Done():
+	case <-ctx.Done():
+		_ = listener.Close()
+		if server.join.IsFresh() {
+			return context.Cause(ctx) // it finds no listener when it begins
+		}
 	}
+	status, err := server.Wait(context.WithoutCancel(ctx))
 	switch s := csrc.Status(status); {
 	case err != nil:
 		return err

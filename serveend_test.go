@@ -4,11 +4,14 @@ package coro_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,5 +232,116 @@ func TestServeSetsTheOptionsOfPackageNet(t *testing.T) {
 	v = serve(t, s, listen(t, "unix"), f)
 	assert.Equal(t, byte(0), options(v.dial(t))[1], "no keep-alive")
 	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}
+
+// Serve returns at the end of its context also where no worker has begun to serve; the server that
+// begins later finds no listener.
+func TestServeInAPausedScheduler(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithPaused())
+	v := serve(t, s, listen(t, "tcp"), serveEcho)
+	c := v.dial(t) // the kernel accepts it
+	assert.ErrorIs(t, v.end(), errEnough)
+	atEnd(t, c)
+	_, err := net.Dial("tcp", v.String())
+	assert.Error(t, err)
+	assert.NoError(t, s.Run(soon(t)))
+
+	v = serve(t, s, listen(t, "tcp"), serveEcho)
+	c = v.dial(t)
+	var over atomic.Bool
+	var runs sync.WaitGroup
+	runs.Go(func() { // a run that comes before the server has nothing to run
+		for !over.Load() {
+			assert.NoError(t, s.Run(background))
+		}
+	})
+	assert.Equal(t, "x", ask(t, c, "x"))
+	assert.ErrorIs(t, v.end(), errEnough)
+	over.Store(true)
+	runs.Wait()
+}
+
+// A context that panics where it is looked at.
+type panicking struct {
+	context.Context
+	later bool
+}
+
+func (p panicking) Err() error {
+	if !p.later {
+		panic(errEnough)
+	}
+	return nil
+}
+
+func (p panicking) Done() <-chan struct{} { panic(errEnough) }
+
+// Serve closes the listener on each way out, also by a panic.
+func TestServeClosesItsListenerOnEachWayOut(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	closed := newScheduler(t, coro.WithWorkers(1))
+	require.NoError(t, closed.Close(background))
+	full := newScheduler(t, coro.WithWorkers(1), coro.WithPaused(), coro.WithRecordLimit(1))
+	for empty.Spawn(full, coro.None{}) == nil {
+	}
+	canceled, quit := context.WithCancel(background)
+	quit()
+	var none context.Context
+	var zero coro.Func[coro.FD, coro.None]
+	for name, f := range map[string]func(l net.Listener) error{
+		"a nil option": func(l net.Listener) error {
+			err := s.Serve(background, l, serveEcho, coro.ServeLimit(1), nil)
+			var bad *coro.OptionError
+			assert.ErrorAs(t, err, &bad)
+			return err
+		},
+		"a bad option": func(l net.Listener) error {
+			return s.Serve(background, l, serveEcho, coro.ServeLinger(-1))
+		},
+		"another listener": func(l net.Listener) error {
+			return s.Serve(background, wrapped{l}, serveEcho)
+		},
+		"no function": func(l net.Listener) error { return s.Serve(background, l, zero) },
+		"a worker that is not there": func(l net.Listener) error {
+			return s.Serve(background, l, serveEcho.OnWorker(7))
+		},
+		"a closed scheduler": func(l net.Listener) error {
+			return closed.Serve(background, l, serveEcho)
+		},
+		"no record": func(l net.Listener) error { return full.Serve(background, l, serveEcho) },
+		"a context that has ended": func(l net.Listener) error {
+			return s.Serve(canceled, l, serveEcho)
+		},
+		"no context": func(l net.Listener) error { return s.Serve(none, l, serveEcho) },
+		"a context that panics at once": func(l net.Listener) error {
+			return s.Serve(panicking{background, false}, l, serveEcho)
+		},
+		"a context that panics later": func(l net.Listener) error {
+			return s.Serve(panicking{background, true}, l, serveEcho)
+		},
+		"an end": func(l net.Listener) error {
+			ctx, quit := context.WithTimeout(background, time.Millisecond)
+			defer quit()
+			return s.Serve(ctx, l, serveEcho)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t, "tcp")
+			err := func() (err error) {
+				defer func() {
+					if recover() != nil {
+						err = errors.New("a panic")
+					}
+				}()
+				return f(l)
+			}()
+			assert.Error(t, err)
+			_, err = l.Accept()
+			assert.ErrorIs(t, err, net.ErrClosed)
+			_, err = net.Dial("tcp", l.Addr().String())
+			assert.Error(t, err, "nothing listens")
+		})
+	}
 	finish(t, s)
 }

@@ -44,6 +44,14 @@ func (j Joinable) Handle() uint64 {
 // Ended tells whether j has ended, and its result was not taken.
 func (j Joinable) Ended() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinDone }
 
+// IsFresh tells whether j has not run yet. It may be called at any time.
+func (j Joinable) IsFresh() bool {
+	// permits, home, state and flags are one word. It is read before the generation.
+	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&j.r.permits)))
+	wake := atomic.LoadUint64((*uint64)(unsafe.Pointer(&j.r.wake)))
+	return wake>>genShift<<genShift == j.gen && word>>48&0xff == C.COROI_FRESH
+}
+
 // WakeComes tells whether a coro_wake of j has begun that no Take has returned yet.
 func (j Joinable) WakeComes() bool {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&j.r.wake)))&C.COROI_COUNT_MASK != 0

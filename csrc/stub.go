@@ -395,6 +395,7 @@ func (Joinable) Count(id uint32) bool                                           
 func (Joinable) Ended() bool                                                    { return false }
 func (Joinable) Fate() (bool, bool)                                             { return false, false }
 func (Joinable) Handle() uint64                                                 { return 0 }
+func (Joinable) IsFresh() bool                                                  { return false }
 func (Joinable) JoinBy(by Joinable) bool                                        { return false }
 func (Joinable) JoinedEnd() bool                                                { return false }
 func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)                   { return GoWaiter{}, Again }
