@@ -83,6 +83,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			*(*A)(many.Arg(i)) = args[i]
 		}
 	}
+	s.leaders.Add(1)
 	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8}}
 	t, _, err := lead.begin(ctx, s, many.Address())
 	if t != nil {
@@ -90,12 +91,17 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	}
 	switch {
 	case err != nil && t != nil: // the calls go on
-		t.whenDone(many.Free)
+		t.whenDone(func() {
+			s.leaders.Add(-1)
+			many.Free()
+		})
 		return nil, err
 	case err != nil:
+		s.leaders.Add(-1)
 		many.Free()
 		return nil, err
 	}
+	s.leaders.Add(-1)
 	defer many.Free()
 	var first *CallError
 	if many.AllOK() {

@@ -196,7 +196,8 @@ func (e *memoryError) Unwrap() error { return ErrNoMemory }
 // A BlockedCoroutine waits.
 type BlockedCoroutine struct {
 	Handle Handle
-	// the name given by FuncName, or the address of the C function; the name of a Go body
+	// the name given by FuncName, or the address of the C function; the name of a Go body. Of a
+	// call of CallN, a child of a scope and the turn of an actor in C: of the user's function, too
 	Func   string
 	Worker int // the number of its home worker; -1: it has a Go body, which has none
 

@@ -119,6 +119,9 @@ func funcName(fn uintptr) string {
 	if name, ok := funcNames.Load(fn); ok {
 		return name.(string)
 	}
+	if name := csrc.FunctionName(fn); name != "" { // of a body of the core's own
+		return name
+	}
 	return "0x" + strconv.FormatUint(uint64(fn), 16)
 }
 

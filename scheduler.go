@@ -35,7 +35,8 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 	loans      loans
-	again      spin.Trier // calls that find no worker asleep try again
+	again      spin.Trier   // calls that find no worker asleep try again
+	leaders    atomic.Int64 // coroutines that lead a CallN (kernel/many.h)
 
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more

@@ -67,6 +67,14 @@ func NameFunction(fn uintptr, name string) Status {
 		(*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name))))
 }
 
+// FunctionName is coroi_fault_named: the name that NameFunction, or the core, has given. "": none.
+func FunctionName(fn uintptr) string {
+	var text [C.COROI_FAULT_NAME + 1]C.char
+	crossing()
+	n := C.coroi_fault_named(C.uintptr_t(fn), &text[0], C.size_t(len(text)))
+	return C.GoStringN(&text[0], C.int(n))
+}
+
 // Available tells whether the core is compiled in.
 const Available = true
 

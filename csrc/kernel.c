@@ -18,6 +18,7 @@
 #include "kernel/goworker.c"
 #include "kernel/host.c"
 #include "kernel/idle.c"
+#include "kernel/inner.c"
 #include "kernel/inspect.c"
 #include "kernel/join.c"
 #include "kernel/many.c"

@@ -275,6 +275,7 @@ func DrainActor(a uint64) Status                                     { return Ag
 func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
+func FunctionName(fn uintptr) string                                 { return "" }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
 func LateFunctions() int                                             { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }

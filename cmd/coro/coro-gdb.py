@@ -105,6 +105,20 @@ def pointer_to(name):
     return gdb.lookup_type("struct " + name).pointer()
 
 
+def function_at(address):
+    """A C function, as gdb shows a pointer to it."""
+    return gdb.Value(address).cast(gdb.lookup_type("coro_fn")).format_string(symbols=True)
+
+
+def behaviour(address):
+    """The behaviour of the actor in a place (csrc/actor/actors.h)."""
+    kind = int(gdb.Value(address).cast(pointer_to("coroi_place"))["kind"])
+    pointer = gdb.Value(kind & (1 << 48) - 1)
+    if kind >> 48 & constant("COROI_P_SIDE"):
+        return int(pointer.cast(pointer_to("coroi_side"))["kind"]["behave"])
+    return int(pointer.cast(gdb.lookup_type("coro_actor_kind").pointer())["behave"])
+
+
 # csrc/kernel/record.h: a handle is generation:32 | chunk:18 | record:14.
 CHUNK_BYTES = 2 << 20
 
@@ -168,8 +182,29 @@ class Record:
             return False
         return int(self.at["sp"]) == int(dense["copier_sp"])
 
+    def payload(self, n):
+        """The n-th word of the argument."""
+        return word(self.address + CHUNK_BYTES // 2 + 8 * n)
+
+    def function(self):
+        """The function that the user knows: the library's own bodies stand for one (inner.h)."""
+        fn = self.at["fn"]
+        text = fn.format_string(symbols=True)
+        own = text.split("<")[-1].rstrip(">")
+        if own == "coroi_many_one":
+            one = gdb.Value(self.payload(0)).cast(pointer_to("coroi_one"))
+            return function_at(int(one["of"]["fn"]))
+        if own == "coroi_many_lead":
+            many = gdb.Value(self.payload(0)).cast(pointer_to("coroi_many"))
+            return "leads calls of " + function_at(int(many["fn"]))
+        if own == "coroi_scope_child":
+            return function_at(self.payload(1))
+        if own == "coroi_turn":
+            return "turn of an actor with " + function_at(behaviour(self.payload(0)))
+        return text
+
     def __str__(self):
-        fn = self.at["fn"].format_string(symbols=True)
+        fn = self.function()
         return "0x%x %-6s worker %d %s" % (self.handle(), self.state(), int(self.at["home"]), fn)
 
 

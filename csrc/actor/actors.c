@@ -419,8 +419,17 @@ static struct coroi_service actors_service = {
 	.destroy = actors_destroy,
 };
 
+/* fn_of_turn - the behaviour that the actor of a turn has now. */
+static coro_fn fn_of_turn(const void *payload)
+{
+	return promise((uintptr_t)((const coro_actor_turn *)payload)->place_);
+}
+
 __attribute__((constructor)) static void actors_register(void)
 {
+	static struct coroi_inner turn = {.body = coroi_turn, .stands_for = fn_of_turn};
+
+	coroi_inner_register(&turn);
 	coroi_service_register(&actors_service);
 	coroi_tasks = (struct coroi_tasks){
 		.fn = coroi_turn,

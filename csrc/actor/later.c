@@ -8,6 +8,7 @@
  */
 #include "actor/actors.h"
 
+#include "base/fault.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -119,8 +120,10 @@ static void clock_body(void *arg, void *result)
 /* start_clock - in the lock, which it takes first. */
 static int start_clock(struct coroi_actors *all)
 {
+	static const char name[] = "coro: sends messages later";
 	const coro_attr anywhere = {.size = sizeof anywhere, .worker = CORO_ANYWHERE};
 
+	coroi_fault_name((uintptr_t)clock_body, name, sizeof name);
 	return coroi_hand_here(all)
 		       ? coro_spawn_attr(&anywhere, clock_body, &all, sizeof all, NULL)
 		       : coro_scheduler_spawn(all->sched, NULL, clock_body, &all, sizeof all, NULL);

@@ -17,6 +17,7 @@
  */
 #include "actor/actors.h"
 
+#include "base/fault.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -110,6 +111,8 @@ int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind)
 	int status = CORO_OK;
 
 	if (!at_load_rlx(&all->sweep.least)) {
+		static const char name[] = "coro: lets idle actors in C rest";
+		coroi_fault_name((uintptr_t)sweeper, name, sizeof name);
 		status = coroi_hand_here(all)
 				 ? coro_spawn_attr(&attr, sweeper, &all, sizeof all, NULL)
 				 : coro_scheduler_spawn(all->sched, &attr, sweeper, &all,

@@ -15,6 +15,7 @@
 #include "base/fault.h"
 
 #include "base/current.h"
+#include "base/extras.h"
 #include "base/list.h"
 #include "base/text.h"
 
@@ -89,6 +90,15 @@ int coroi_fault_name(uintptr_t fn, const char *text, size_t bytes)
 	}
 	coroi_unlock(&names_lock);
 	return status;
+}
+
+size_t coroi_fault_named(uintptr_t fn, char *text, size_t bytes)
+{
+	coroi_lock(&names_lock); /* a later name may be about to take its place */
+	const struct name *n = find(fn);
+	size_t length = coroi_text_get(n ? n->text : NULL, text, bytes);
+	coroi_unlock(&names_lock);
+	return length;
 }
 
 /* --------------------------------------------------------------------------------------- where */

@@ -38,6 +38,10 @@ void coroi_fault_code(struct coroi_code own, struct coroi_code leaf);
 #define COROI_FAULT_NAME 63
 int coroi_fault_name(uintptr_t fn, const char *name, size_t bytes);
 
+/* coroi_fault_named - copy the name that a function has so into text, which has room for bytes of
+ * them, 1 or more. Returns the length of the name; 0: it has none. Thread: any. */
+size_t coroi_fault_named(uintptr_t fn, char *text, size_t bytes);
+
 /* What somebody who can read the program's symbols adds. Both are called by the handler. */
 struct coroi_fault_reader {
 	const char *(*name)(uintptr_t fn); /* the name of a function; NULL: not known */

@@ -80,9 +80,9 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
  * Thread:   any but a worker; one at a time.
  * Blocking: until the end.
  * Returns:  CORO_OK when every coroutine has ended but daemons (CORO_DAEMON); CORO_EDEADLK when
- *           others are left that nothing can wake (coro_scheduler_blocked lists them; a wake and another run may free them);
- *           CORO_EPERM on a worker or in service mode; CORO_EBUSY if it runs already;
- *           CORO_ECLOSED; CORO_EINVAL if s is NULL.
+ *           others are left that nothing can wake (coro_scheduler_blocked lists them; a wake and
+ *           another run may free them); CORO_EPERM on a worker or in service mode; CORO_EBUSY if it
+ *           runs already; CORO_ECLOSED; CORO_EINVAL if s is NULL.
  */
 int coro_scheduler_run(coro_scheduler *s);
 
@@ -98,8 +98,8 @@ int coro_scheduler_run(coro_scheduler *s);
 int coro_scheduler_wait(coro_scheduler *s);
 
 /*
- * coro_scheduler_host - the calling thread is the main worker from now on: the last dedicated one of
- * a scheduler with CORO_MAIN_WORKER, in service mode. So what was sent there runs on a thread of
+ * coro_scheduler_host - the calling thread is the main worker from now on: the last dedicated one
+ * of a scheduler with CORO_MAIN_WORKER, in service mode. So what was sent there runs on a thread of
  * the caller's, such as the main thread of the process, on which some libraries want to be called.
  * Other threads may host the worker later. While no thread does, what was sent there waits.
  *
@@ -164,7 +164,7 @@ const char *coro_wait_name(uint32_t kind);
 /* A coroutine that waits: what coro_scheduler_blocked reports. */
 typedef struct coro_blocked {
 	coro_handle handle; /* for information: it can be stale by the time it is read */
-	coro_fn fn;
+	coro_fn fn; /* of a child of a scope the child's; of a turn of an actor its behaviour */
 	uint32_t worker; /* its home */
 	uint32_t waits;  /* CORO_WAIT_PARK... */
 	uint32_t daemon; /* 1: it is a daemon */
@@ -172,6 +172,7 @@ typedef struct coro_blocked {
 
 /*
  * coro_scheduler_blocked - the waiting coroutines, at most cap of them into list, daemons last.
+ * What leads the calls of a CallN of Go, and waits for them, is not one of them.
  *
  * Thread:   any but a worker.
  * Blocking: for some locks.
@@ -255,8 +256,8 @@ typedef struct coro_stats {
 	 * waits for one */
 	uint32_t blocking_threads, blocking_idle, blocking_queued;
 	uint64_t inline_calls; /* calls into Go made on workers */
-	/* times that a thread has stood in for a worker that slept; about how long in all, ns, by one
-	 * of them in 64; and the longest of these */
+	/* times that a thread has stood in for a worker that slept; about how long in all, ns, by
+	 * one of them in 64; and the longest of these */
 	uint64_t lends, lent_ns, lent_most_ns;
 	/* times that a coro_serve has not accepted for a while, since there was no descriptor or no
 	 * memory */

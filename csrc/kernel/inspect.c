@@ -10,6 +10,7 @@
 #include "kernel/dense.h"
 #include "kernel/goworker.h"
 #include "kernel/inbox.h"
+#include "kernel/inner.h"
 #include "kernel/life.h"
 #include "kernel/batch.h"
 #include "kernel/task.h"
@@ -112,10 +113,13 @@ static void collect(struct coroi_rec *r, void *ctx)
 		return;
 	if ((r->more & COROI_M_DAEMON) != b->daemon)
 		return;
+	const struct coroi_inner *in = coroi_inner_of(r);
+	if (in && in->hidden)
+		return;
 	if (b->count < b->cap)
 		b->list[b->count] = (coro_blocked){
 			.handle = coroi_handle(r),
-			.fn = r->fn,
+			.fn = coroi_user_fn(r),
 			.worker = at_load_rlx(&r->home),
 			.waits = r->waits,
 			.daemon = b->daemon != 0,
@@ -155,7 +159,7 @@ static void add_shielded(struct coroi_rec *r, void *arg)
 
 	if ((state == COROI_PARKED || state == COROI_WAITING || state == COROI_COMMITTED) &&
 	    r->canceled & COROI_C_SHIELDED && f->n < f->cap)
-		f->list[f->n++] = r->fn;
+		f->list[f->n++] = coroi_user_fn(r);
 }
 
 size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
@@ -167,7 +171,7 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 		coroi_doors_lock(s);
 		for (uint32_t i = 0; i < s->workers && f.n < cap; i++)
 			if (s->worker[i].current)
-				list[f.n++] = s->worker[i].current->fn;
+				list[f.n++] = coroi_user_fn(s->worker[i].current);
 		coroi_slab_each(&s->slab, add_shielded, &f);
 		coroi_doors_unlock(s);
 	}

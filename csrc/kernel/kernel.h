@@ -25,6 +25,7 @@
  *   coroi_has_ended      has the coroutine with that name ended?
  *   coroi_be_known_as    the function that reports and lending take the current coroutine for
  *
+ *   coroi_inner, coroi_inner_register   the user's function by which reports name a body of a room
  * Waiting. A coroutine registers with what it waits for, and then waits for one event. The code
  * that finds the registration sends the event. wait.h tells how a deadline or a cancel takes a
  * registration back; docs/waiting.md tells what users see of it.
@@ -99,6 +100,7 @@
 #include "kernel/gobell.h"
 #include "kernel/nowait.h"
 #include "kernel/probe.h"
+#include "kernel/inner.h"
 #include "kernel/service.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"

@@ -2,6 +2,7 @@
 /* many.c - see many.h. */
 #include "kernel/many.h"
 
+#include "kernel/inner.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
 
@@ -78,6 +79,8 @@ void coroi_many_ended(struct coroi_rec *me)
 	struct coroi_one *one = argument(coroi_cold(me)->payload);
 	int status = coroi_join_status(me);
 
+	/* from the count on the call may be freed, and reports still name me */
+	at_store_own(&me->fn, (coro_fn)(uintptr_t)one->of->fn);
 	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
 	if (status != CORO_OK)
 		fail(one, status);
@@ -120,8 +123,8 @@ void coroi_many_one(void *arg, void *scratch)
 		coroi_many_ended(me);
 }
 
-/* spawn - start up to n calls, from the i-th on. Returns: how many; fewer than n: there was no record
- * for more. */
+/* spawn - start up to n calls, from the i-th on. Returns: how many; fewer than n: there was no
+ * record for more. */
 static uint32_t spawn(struct coroi_worker *w, struct coroi_many *m, uint32_t i, uint32_t n)
 {
 	uint64_t runnable = coroi_runnable_new(coroi_many_one, m->class, 1, false);
@@ -142,8 +145,8 @@ static uint32_t spawn(struct coroi_worker *w, struct coroi_many *m, uint32_t i, 
 	return k;
 }
 
-/* spawn_all - start all calls. Where there is no record for one, wait for the end of others; without
- * others, the calls that are left end with CORO_ENOMEM. */
+/* spawn_all - start all calls. Where there is no record for one, wait for the end of others;
+ * without others, the calls that are left end with CORO_ENOMEM. */
 static void spawn_all(struct coroi_many *m)
 {
 	for (uint32_t i = 0; i < m->count;) {
@@ -186,4 +189,30 @@ void coroi_many_lead(void *arg, void *unused)
 	if (!at_load_seq(&m->left) && at_xchg(&m->waiter, 0))
 		return;
 	coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, NULL, NULL);
+
+/* ------------------------------------------------------------------------------ what reports name
+ * */
+
+static coro_fn fn_of_one(const void *payload)
+{
+	return (coro_fn)(uintptr_t)argument(payload)->of->fn;
+}
+
+static coro_fn fn_of_leader(const void *payload)
+{
+	struct coroi_many *m;
+
+	memcpy(&m, payload, sizeof m);
+	return (coro_fn)(uintptr_t)m->fn;
+}
+
+__attribute__((constructor)) static void many_register(void)
+{
+	static struct coroi_inner one = {.body = coroi_many_one, .stands_for = fn_of_one};
+	static struct coroi_inner leader = {
+		.body = coroi_many_lead, .stands_for = fn_of_leader, .hidden = true};
+
+	coroi_inner_register(&one);
+	coroi_inner_register(&leader);
+}
 }

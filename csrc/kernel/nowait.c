@@ -2,6 +2,7 @@
 /* nowait.c - see nowait.h. */
 #include "kernel/nowait.h"
 
+#include "kernel/inner.h"
 #include "kernel/slab.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -33,8 +34,10 @@ coro_nowait_hook coro_nowait_on_error(coro_nowait_hook now)
 
 static void report(struct coroi_worker *w, const char *call)
 {
-	coro_nowait_report r = {
-		.where = w->nowait_where, .call = call, .fn = w->current->fn, .worker = w->id};
+	coro_nowait_report r = {.where = w->nowait_where,
+				.call = call,
+				.fn = coroi_user_fn(w->current),
+				.worker = w->id};
 	/* acquire, pairs with the exchange: what the hook needs, and was written before, is seen */
 	at_load_acq (&hook)(&r);
 }

@@ -5,6 +5,7 @@
  */
 #include "base/current.h"
 #include "base/fault.h"
+#include "kernel/inner.h"
 #include "kernel/wait.h"
 
 static struct coroi_stack **layer_stack(void)
@@ -22,7 +23,7 @@ static void layer_end(int status)
 {
 	if (status != CORO_FINISHED) {
 		at_bump(&coroi_self()->failed);
-		coroi_flag(coroi_self()->current, COROI_F_ABORTED);
+		coroi_flag(me, COROI_F_ABORTED);
 	}
 	coroi_exit(coroi_self());
 }
@@ -64,7 +65,7 @@ void coroi_where_of(const struct coroi_rec *r, struct coroi_where *at)
 {
 	at->scheduler = coroi_owner(r)->name;
 	at->stack = r->stack;
-	at->fn = (uintptr_t)r->fn;
+	at->fn = (uintptr_t)coroi_user_fn(r);
 	at->handle = coroi_handle(r);
 }
 

@@ -3,7 +3,7 @@
  * scope.c - children that do not outlive their parent, and end together.
  *
  * A scope lies in its parent's arena, with the handles of its children. Each child is joinable. A
- * child runs inside the function child(), so that a child that aborts cancels the others. The
+ * child runs inside the function coroi_scope_child(), so that a child that aborts cancels the others. The
  * parent joins the children one after the other, at the latest as it ends itself: then they are
  * canceled first. Nothing of the children is left when that is done.
  */
@@ -51,7 +51,7 @@ static void ended(void *arg)
 		cancel(l->scope);
 }
 
-static void child(void *arg, void *result)
+static void coroi_scope_child(void *arg, void *result)
 {
 	struct link *l = arg;
 	if (coro_defer(ended, l)) { /* without memory for that, the child does not begin */
@@ -161,7 +161,8 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 	coroi_lock(
 		&s->lock); /* so that the child is canceled with the others, or is not there yet */
 	int status = s->canceled ? CORO_ECANCELED
-				 : coro_spawn_attr(&a, child, &l, sizeof l, &s->child[s->count]);
+				 : coro_spawn_attr(&a, coroi_scope_child, &l, sizeof l,
+						   &s->child[s->count]);
 	s->count += status == CORO_OK;
 	coroi_unlock(&s->lock);
 	return status;
@@ -183,4 +184,16 @@ int coro_scope_wait(coro_scope *s)
 		return CORO_EPERM;
 	int status = coroi_nowait(coroi_self(), "coro_scope_wait");
 	return status ? status : join_all(s, false);
+}
+
+static coro_fn fn_of_child(const void *payload)
+{
+	return ((const struct link *)payload)->fn;
+}
+
+__attribute__((constructor)) static void scope_register(void)
+{
+	static struct coroi_inner in = {.body = coroi_scope_child, .stands_for = fn_of_child};
+
+	coroi_inner_register(&in);
 }

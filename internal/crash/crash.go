@@ -130,6 +130,12 @@ var Kinds = []Kind{
 	{"called again", called(C.crash_after_call), segv + in("crash_after_call") + handle + worker,
 		ByGo, 0, "crash_inner"},
 
+	{"one of many", many(C.crash_here), segv + in("crash_here") + handle + worker, ByGo, 0,
+		"crash_inner"},
+	{"named, one of many", many(C.crash_here, coro.FuncName("one of them")),
+		segv + "in the coroutine of function one of them" + handle + worker, ByGo, 0,
+		"crash_inner"},
+
 	{"recovered in a call", func() { calls(recovers) }, "", Fine, 0, ""},
 	{"recovered in an offloaded call", offloads, "", Fine, 0, ""},
 	{"recovered in a Go body", recoversInABody, "", Fine, 0, ""},
@@ -204,6 +210,20 @@ func called(fn unsafe.Pointer) func() {
 		}
 		f := coro.MustFunc[coro.None, coro.None](fn)
 		must(f.Call(context.Background(), s, coro.None{}))
+	}
+}
+
+// many has the coroutine run as called does, by CallN.
+func many(fn unsafe.Pointer, opts ...coro.FuncOption) func() {
+	return func() {
+		s := newScheduler()
+		for s.Stats().Awake > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		f := coro.MustFunc[coro.None, coro.None](fn, opts...)
+		if err := f.CallN(context.Background(), s, make([]coro.None, 1), nil); err != nil {
+			panic(err)
+		}
 	}
 }
 

@@ -519,6 +519,34 @@ TEST(actor_without_records)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
+static size_t behaves_and_parks(coro_actor_turn *turn, void *state, coro_message *const *m,
+				size_t n)
+{
+	(void)turn;
+	(void)state;
+	(void)m;
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	return n;
+}
+
+/* What waits in a turn is reported by the behaviour, also of an actor that has a side table. */
+TEST(actor_is_reported_by_its_behaviour)
+{
+	const coro_actor_kind kind = {.size = sizeof kind, .behave = behaves_and_parks},
+			      bounded = {
+				      .size = sizeof kind, .behave = behaves_and_parks, .room = 9};
+	coro_blocked b[3];
+
+	for (int i = 0; i < 2; i++) {
+		coro_scheduler *s = start_with(1, CORO_PAUSED);
+		tell(actor(s, i ? &bounded : &kind, NULL), 0, 1);
+		CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+		CHECK_EQ(coro_scheduler_blocked(s, b, 3), 1);
+		CHECK(b[0].fn == (coro_fn)(uintptr_t)behaves_and_parks);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
 /* ------------------------------------------------------------------------------ becoming, turns */
 
 static size_t second(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)

@@ -122,9 +122,13 @@ def main():
     check(parked, "the parked coroutine", text)
     running = re.search(r"^0x[0-9a-f]+ runs   worker 0 .*<runs>$", text, re.M)
     check(running, "the running coroutine", text)
-    check(len(text.splitlines()) == 2, "two in the list", text)
+    many = re.search(r"^0x[0-9a-f]+ parked worker 0 .*<one_of_many>$", text, re.M)
+    check(many, "one of many, by its own function", text)
+    leader = r"^0x[0-9a-f]+ waits: join worker 0 leads calls of .*<one_of_many>$"
+    check(re.search(leader, text, re.M), "what leads them", text)
+    check(len(text.splitlines()) == 4, "four in the list", text)
     text = run("coro list 1")
-    check(text.splitlines()[1:] == ["and 1 more"], "one in the list", text)
+    check(text.splitlines()[1:] == ["and 3 more"], "one in the list", text)
     text = run("coro bt all")
     check("parks_inner" in text and "runs " in text, "all", text)
     try:

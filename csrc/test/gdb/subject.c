@@ -4,12 +4,13 @@
  */
 #include "kernel/gocall.h"
 #include "kernel/life.h"
+#include "kernel/many.h"
 
 #include <stdlib.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-coro_handle parked, caller;
+coro_handle parked, caller, one;
 coro_t *held;
 static volatile int calls;
 
@@ -68,19 +69,43 @@ static NOINLINE void calls_inner(void)
 	calls++;
 }
 
+static void one_of_many(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	one = coro_self();
+	parks_inner();
+}
+
+/* starts_many - a coroutine that leads one call, as CallN of Go has it. */
+static void starts_many(void)
+{
+	struct coroi_many *m = calloc(1, sizeof *m + sizeof(struct coroi_one));
+
+	if (!m)
+		abort();
+	m->fn = (uintptr_t)one_of_many;
+	m->count = 1;
+	m->left = 2;
+	m->stride = sizeof(struct coroi_one);
+	if (coro_spawn(coroi_many_lead, &m, sizeof m))
+		abort();
+}
+
 static void runs(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	if (coro_spawn_attr(NULL, parks, NULL, 0, &parked))
 		abort();
+	starts_many();
 	for (int i = 0; i < 3; i++)
 		coro_yield();
 	runs_inner();
 	coro_call_on_stack(CORO_STACK_MIN, on_another, NULL);
 	caller = coro_self();
 	calls_inner();
-	if (coro_wake(parked))
+	if (coro_wake(parked) || coro_wake(one))
 		abort();
 	coro_yield();
 }

@@ -83,6 +83,29 @@ TEST(scope_waits_for_its_children)
 	finish(s);
 }
 
+static void has_one_that_waits(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_scope *s = open_scope();
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED);
+}
+
+TEST(scope_child_is_reported_by_its_own_function)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	coro_blocked b[2];
+
+	spawn(s, has_one_that_waits, NULL, 0);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_scheduler_blocked(s, b, 2), 2);
+	bool first = b[0].fn == waits;
+	CHECK(b[!first].fn == waits && b[!first].waits == CORO_WAIT_PARK);
+	CHECK(b[first].fn == has_one_that_waits && b[first].waits == CORO_WAIT_JOIN);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 static void first_failure(void *arg, void *result)
 {
 	coro_scope *s = open_scope();
