@@ -28,6 +28,12 @@ struct coroi_extras {
 	struct coroi_shield *shield;  /* the innermost section */
 	struct coroi_shield *spare;   /* sections for the next use, linked by `outer` */
 	char *text;                   /* of the last call into Go that has failed, or NULL */
+	/* The body has ended, and its deferred functions run: a call that ends the coroutine ends
+	 * one of them, and changes nothing of how the body has ended. The layer keeps that in `how`
+	 * and `value` meanwhile, where it needs to. */
+	bool over;
+	uint8_t how;
+	intptr_t value;
 	/* extras.c's */
 	struct coroi_block *blocks; /* the later ones */
 	struct coroi_deferred *deferred;
@@ -43,8 +49,14 @@ bool coroi_extras_make(struct coroi_extras **e);
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes);
 int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
 
-/* coroi_extras_run - run the deferred functions, last first; they may defer more. coroi_extras_free -
- * free it all, with the texts. NULL is allowed. */
+/* coroi_extras_over - deferred functions of the coroutine with these extras (NULL: none) run. */
+static inline bool coroi_extras_over(const struct coroi_extras *e)
+{
+	return e && e->over;
+}
+
+/* coroi_extras_run - run the deferred functions, last first; they may defer more. coroi_extras_free
+ * - free it all, with the texts. NULL is allowed. */
 void coroi_extras_run(struct coroi_extras *e);
 void coroi_extras_free(struct coroi_extras *e);
 
@@ -52,8 +64,8 @@ void coroi_extras_free(struct coroi_extras *e);
  * CORO_FAILURE_BYTES - 1 of them. text: may be NULL. */
 struct coroi_failure coroi_failure_make(int code, const char *text, size_t bytes);
 
-/* coroi_text_get - what coro_call_error and the others of that kind do: copy at most bytes - 1 bytes
- * of the text kept (NULL: none) and a zero. Returns: the length of the whole text. */
+/* coroi_text_get - what coro_call_error and the others of that kind do: copy at most bytes - 1
+ * bytes of the text kept (NULL: none) and a zero. Returns: the length of the whole text. */
 size_t coroi_text_get(const char *kept, char *text, size_t bytes);
 
 #endif

@@ -81,6 +81,16 @@ static void end_extras(coro_t *co)
 /* finish - end co, which runs, with a status and a value for its resumer. */
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
 {
+	struct coroi_extras *e = co->extras;
+
+	if (e && !e->over) {
+		e->over = true;
+		e->how = (uint8_t)status;
+		e->value = value;
+	} else if (e) { /* a deferred function has ended so */
+		status = e->how;
+		value = e->value;
+	}
 	end_extras(co);
 	if (co->value)
 		*co->value = value;
@@ -144,8 +154,10 @@ static void layer_fail(struct coroi_failure f)
 {
 	coro_t *co = coroi_manual();
 
-	coroi_release(co->failure.text); /* of a deferred function's call: the last one counts */
-	co->failure = f;
+	if (coroi_extras_over(co->extras))
+		coroi_release(f.text);
+	else
+		co->failure = f;
 }
 
 struct coroi_stack *coroi_manual_take(unsigned class)

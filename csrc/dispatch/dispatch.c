@@ -88,6 +88,7 @@ static void end_extras(struct coroi_dispatched *c)
  * own. */
 COROI_COLD static void run_extras(coro_dispatcher *d)
 {
+	d->current->extras->over = true;
 	end_extras(d->current);
 }
 
@@ -178,7 +179,8 @@ static void layer_end(int status)
 	struct coroi_dispatched *c = current_here();
 	coro_dispatcher *d = c->dispatcher;
 
-	c->ending = (uint8_t)status;
+	if (!coroi_extras_over(c->extras))
+		c->ending = (uint8_t)status;
 	coroi_stack_restart(d->shared, d->shared->top, loop_start, (intptr_t)d | FINISH);
 }
 

@@ -194,8 +194,8 @@ int coro_resume(coro_t *co, intptr_t send, intptr_t *received);
 
 /*
  * coro_resume_error - with what co, which has ended by coro_fail, has failed, until it is reset or
- * freed: *code (if not NULL), 0 if co has not failed; and the text, of which at most bytes - 1 bytes
- * and a zero are copied.
+ * freed: *code (if not NULL), 0 if co has not failed; and the text, of which at most bytes - 1
+ * bytes and a zero are copied.
  *
  * Returns: the length of the whole text; 0: there is none.
  */
@@ -210,8 +210,8 @@ size_t coro_resume_error(const coro_t *co, int *code, char *text, size_t bytes);
  */
 int coro_yield_value(intptr_t value, intptr_t *sent);
 
-/* coro_status - CORO_MAY_RESUME, CORO_FINISHED, CORO_ABORT or CORO_FAILED; CORO_EBUSY while co runs,
- * CORO_EINVAL if co is NULL. */
+/* coro_status - CORO_MAY_RESUME, CORO_FINISHED, CORO_ABORT or CORO_FAILED; CORO_EBUSY while co
+ * runs, CORO_EINVAL if co is NULL. */
 int coro_status(const coro_t *co);
 
 /*
@@ -235,6 +235,12 @@ int coro_free(coro_t *co);
 /*
  * coro_defer - run fn(arg) when the current coroutine ends, however it ends, last deferred first,
  * on its own stack (for coro_reset, coro_free and coro_dispatch_drop: on the caller's).
+ *
+ * How the coroutine has ended is clear when the first of them begins. They may wait, defer more,
+ * and write the result. One that calls coro_exit, coro_abort or coro_fail ends there: the others
+ * run, and nothing else comes of the call, neither a status nor a text. What a wait tells them of a
+ * cancel changes nothing either. The frames of a body that has called coro_exit or the like are
+ * gone by then: arg must not point into them.
  *
  * Returns: CORO_OK, CORO_EPERM outside a coroutine, CORO_EINVAL if fn is NULL, CORO_ENOMEM.
  */
@@ -266,10 +272,10 @@ int coro_exit(void);
 int coro_abort(void);
 
 /*
- * coro_fail - the same, with a code and a text of the body's own, for one that cannot do what it was
- * started for. The joiner gets CORO_EFAILED and no result, and coro_join_error tells both; in Go the
- * task's error is a *BodyError. The resumer gets CORO_FAILED, and coro_resume_error tells both. Of a
- * dispatched coroutine CORO_FAILED is the status, and nothing else is kept.
+ * coro_fail - the same, with a code and a text of the body's own, for one that cannot do what it
+ * was started for. The joiner gets CORO_EFAILED and no result, and coro_join_error tells both; in
+ * Go the task's error is a *BodyError. The resumer gets CORO_FAILED, and coro_resume_error tells
+ * both. Of a dispatched coroutine CORO_FAILED is the status, and nothing else is kept.
  *
  * code: any number.
  * text: copied, up to CORO_FAILURE_BYTES - 1 bytes of it; NULL: none. Where there is no memory for
@@ -345,9 +351,9 @@ typedef struct coro_attr {
  * CORO_DAEMON - a coroutine that is meant to wait for ever, as one that serves requests. The end of
  * the others does not wait for it: neither coro_scheduler_wait nor coro_scheduler_run does, and
  * daemons alone are no deadlock. coro_scheduler_close cancels daemons when the others have ended,
- * and waits for their ends. In all else it is a coroutine like any other, which may be joined, woken
- * and canceled. Its children are no daemons, unless they ask for it. What coro_spawn_go starts is
- * none: a Go body that is to be a daemon is started by Go, with AsDaemon.
+ * and waits for their ends. In all else it is a coroutine like any other, which may be joined,
+ * woken and canceled. Its children are no daemons, unless they ask for it. What coro_spawn_go
+ * starts is none: a Go body that is to be a daemon is started by Go, with AsDaemon.
  *
  * Cost: a record of its own, some 10 ns more to spawn and to end.
  */
@@ -503,10 +509,10 @@ int coro_join_until(coro_handle target, void *result, size_t result_bytes, uint6
 
 /*
  * coro_join_error - with what the last coroutine has failed for which a call of the current one, a
- * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text, of which at most
- * bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is 0, and
- * the text the error's. Where there is no memory, the code alone is kept, until the next wait with a
- * deadline.
+ * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text, of which at
+ * most bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is
+ * 0, and the text the error's. Where there is no memory, the code alone is kept, until the next
+ * wait with a deadline.
  *
  * Returns: the length of the whole text; 0: there is none.
  */
@@ -523,9 +529,9 @@ int coro_detach(coro_handle target);
  *
  * A body that was told of its cancel, by CORO_ECANCELED of a call or by coro_canceled, and then
  * returns or calls coro_exit, is canceled: its joiner gets CORO_ECANCELED and no result. If it has
- * done all the same what it was started for, it says so by coro_exit_finished. A body that was never
- * told has finished, and what it returns is its result. What deferred functions are told does not
- * count.
+ * done all the same what it was started for, it says so by coro_exit_finished. A body that was
+ * never told has finished, and what it returns is its result. What deferred functions are told does
+ * not count.
  *
  * A cancel cannot be taken back, and a second one changes nothing. It loses nothing: coro_park
  * still takes a permit that is there, and coro_join a result; what comes later is left where it is.
@@ -550,9 +556,9 @@ int coro_exit_finished(void);
 
 /*
  * coro_shield_begin, coro_shield_end - between the two a cancel is held off: for clean-up, which
- * tells others, waits for their answer, or calls Go. No call returns CORO_ECANCELED there, until the
- * deadline; from then on waits do, as outside, and the wait of that moment ends. coro_canceled tells
- * of the cancel as ever. A cancel of the scheduler (a close) is held off, too.
+ * tells others, waits for their answer, or calls Go. No call returns CORO_ECANCELED there, until
+ * the deadline; from then on waits do, as outside, and the wait of that moment ends. coro_canceled
+ * tells of the cancel as ever. A cancel of the scheduler (a close) is held off, too.
  *
  * Sections nest, and none lasts longer than the one around it. A section that is open when the body
  * ends holds for its deferred functions. The context of a Go function that coro_call_go calls there

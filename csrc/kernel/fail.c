@@ -31,9 +31,7 @@ void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 		return;
 	}
 	if (r->flags & COROI_F_EXTRAS) { /* until the deferred functions have run */
-		struct coroi_extras *e = coroi_cold(r)->extras;
-		coroi_release(e->failure.text); /* the last call counts */
-		e->failure = f;
+		coroi_cold(r)->extras->failure = f;
 	} else {
 		if (f.text)
 			at_add(&coroi_owner(r)->failures, 1);

@@ -93,7 +93,6 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 {
 	struct coroi_one *one = argument(coroi_cold(me)->payload);
 
-	coroi_release(one->text); /* the last call of coro_fail counts */
 	one->code = f.code;
 	one->text = f.text;
 	me->more |= COROI_M_FAILED;

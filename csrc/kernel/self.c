@@ -19,9 +19,17 @@ static struct coroi_extras **layer_extras(void)
 	return coroi_extras_of(coroi_self()->current);
 }
 
+/* is_over - the body of me has ended, and its deferred functions run. */
+static bool is_over(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_EXTRAS && coroi_extras_over(coroi_cold(me)->extras);
+}
+
 static void layer_end(int status)
 {
-	if (status != CORO_FINISHED) {
+	struct coroi_rec *me = coroi_self()->current;
+
+	if (status != CORO_FINISHED && !is_over(me)) {
 		at_bump(&coroi_self()->failed);
 		coroi_flag(me, COROI_F_ABORTED);
 	}
@@ -30,7 +38,12 @@ static void layer_end(int status)
 
 static void layer_fail(struct coroi_failure f)
 {
-	coroi_fail(coroi_self()->current, f);
+	struct coroi_rec *me = coroi_self()->current;
+
+	if (is_over(me))
+		coroi_release(f.text);
+	else
+		coroi_fail(me, f);
 }
 
 static struct coroi_stack *layer_take(unsigned class)

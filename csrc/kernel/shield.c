@@ -231,8 +231,12 @@ void coroi_end_extras(void)
 {
 	struct coroi_rec *me = coroi_self()->current;
 	struct coroi_extras *e = coroi_cold(me)->extras;
-	uint8_t told = at_load_rlx(&me->canceled) & COROI_C_TOLD; /* only me, by now, sets that */
 
+	if (!e->over) { /* else a deferred function has ended by coro_exit, or the like */
+		e->over = true;
+		e->how = at_load_rlx(&me->canceled) & COROI_C_TOLD; /* only me, by now, sets that */
+	}
+	uint8_t told = e->how;
 	coroi_extras_run(e);
 	struct coroi_worker *w = coroi_self();
 	coroi_door_enter(w);

@@ -217,6 +217,49 @@ TEST(manual_defer_runs_at_every_end)
 	defers_case(2, CORO_ABORT, 0);
 }
 
+static void note_and_fail(void *arg)
+{
+	note(arg);
+	coro_fail(7, "a deferred function");
+}
+
+static intptr_t defers_a_failure(void *arg, intptr_t first)
+{
+	(void)arg;
+	CHECK_EQ(coro_defer(note, (void *)'a'), CORO_OK);
+	CHECK_EQ(coro_defer(note_and_fail, (void *)'b'), CORO_OK);
+	if (first == 1)
+		coro_exit();
+	if (first == 2)
+		coro_abort();
+	if (first == 3)
+		coro_fail(5, "the body");
+	return 9;
+}
+
+/* How a body has ended is clear before what it has deferred. */
+TEST(manual_deferred_failure_changes_nothing)
+{
+	static const int want[] = {CORO_FINISHED, CORO_FINISHED, CORO_ABORT, CORO_FAILED};
+
+	for (int how = 0; how < 4; how++) {
+		coro_t *co = make(defers_a_failure, NULL);
+		intptr_t got = -1;
+		int code = -1;
+		char text[32];
+
+		memset(trace, 0, sizeof trace);
+		traced = 0;
+		CHECK_EQ(coro_resume(co, how, &got), want[how]);
+		CHECK_EQ(got, how ? 0 : 9);
+		CHECK(strcmp(trace, "ba") == 0);
+		coro_resume_error(co, &code, text, sizeof text);
+		CHECK_EQ(code, how == 3 ? 5 : 0);
+		CHECK(strcmp(text, how == 3 ? "the body" : "") == 0);
+		CHECK_EQ(coro_free(co), CORO_OK);
+	}
+}
+
 static void note_plain(void *arg)
 {
 	note(arg);

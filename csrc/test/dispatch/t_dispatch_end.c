@@ -108,7 +108,8 @@ TEST(dispatch_ends_while_it_ends)
 {
 	fifo_open(0);
 	story[0] = 0;
-	fifo_run_all(fifo_enter_many(2, ends_twice), 2, CORO_ABORT);
+	/* the body has ended before what it has deferred */
+	fifo_run_all(fifo_enter_many(2, ends_twice), 2, CORO_FINISHED);
 	CHECK(strcmp(story, "yzyz") == 0);
 }
 

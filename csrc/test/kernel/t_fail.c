@@ -1,6 +1,6 @@
 /*
- * t_fail.c - bodies that end by coro_fail: what their joiners, resumers and scopes are told, without
- * memory too. And that nothing is left of what nobody asks for.
+ * t_fail.c - bodies that end by coro_fail: what their joiners, resumers and scopes are told,
+ * without memory too. And that nothing is left of what nobody asks for.
  */
 #include "test.h"
 
@@ -92,8 +92,8 @@ static void joins_all(void *arg, void *result)
 		told(&(struct how){INT32_MIN, NULL, defers, deep, 0}, INT32_MIN, "");
 		told(&(struct how){0, "", defers, deep, 0}, 0, "");
 		told(&(struct how){-1, longer, defers, deep, 0}, -1, cut);
-		/* of several calls the last one counts */
-		told(&(struct how){1, "the first", defers, deep, 1}, -7, "the second");
+		/* that of a deferred function does not count */
+		told(&(struct how){1, "the first", defers, deep, 1}, 1, "the first");
 	}
 	CHECK_EQ(ran, 10);
 }
@@ -103,6 +103,110 @@ TEST(fail_is_told_to_the_joiner)
 	for (uint32_t workers = 1; workers <= 2; workers++) {
 		coro_scheduler *s = start_with(workers, 0);
 		spawn(s, joins_all, NULL, 0);
+		finish(s);
+	}
+}
+
+/* ---------------------------------------------------------------------- ends in deferred functions
+ * */
+
+static void aborts_again(void *arg)
+{
+	(void)arg;
+	coro_abort();
+}
+
+static void exits_again(void *arg)
+{
+	(void)arg;
+	coro_exit();
+}
+
+/* is_told_and_exits - what a deferred function is told is not what the body was told. */
+static void is_told_and_exits(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	coro_exit();
+}
+
+static void finishes_again(void *arg)
+{
+	(void)arg;
+	coro_exit_finished();
+}
+
+static void yields_and_writes(void *arg)
+{
+	coro_yield();
+	*(uint64_t *)arg += 1;
+	ran++;
+}
+
+static void fails_on_stack(void *arg)
+{
+	CHECK_EQ(coro_call_on_stack(32 << 10, fails_again, arg), CORO_OK);
+}
+
+static void (*const ends_again[])(void *) = {fails_again,       aborts_again,   exits_again,
+					     is_told_and_exits, finishes_again, fails_on_stack};
+#define ENDS_AGAIN (sizeof ends_again / sizeof *ends_again)
+
+/* ends_once - ends in a way, with a deferred function that ends in another: what comes of it. */
+static void ends_once(void *arg, void *result)
+{
+	const uint8_t *how = arg;
+	uint8_t first = how[0], second = how[1];
+
+	CHECK_EQ(coro_defer(yields_and_writes, result), CORO_OK);
+	CHECK_EQ(coro_defer(ends_again[second], NULL), CORO_OK);
+	CHECK_EQ(coro_defer(yields_and_writes, result), CORO_OK);
+	*(uint64_t *)result = 40;
+	if (first == 1)
+		coro_exit();
+	if (first == 2)
+		coro_abort();
+	if (first == 3)
+		coro_fail(9, "the body's");
+	if (first == 4) {
+		CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+		CHECK_EQ(coro_park(), CORO_ECANCELED);
+	}
+}
+
+static void joins_those_that_end_once(void *arg, void *result)
+{
+	static const int want[] = {CORO_OK, CORO_OK, CORO_EABORTED, CORO_EFAILED, CORO_ECANCELED};
+	(void)arg;
+	(void)result;
+
+	for (uint8_t first = 0; first < 5; first++)
+		for (uint8_t second = 0; second < ENDS_AGAIN; second++) {
+			uint8_t how[2] = {first, second};
+			coro_handle child;
+			uint64_t got = 0;
+			int code = 0;
+			char text[16] = "";
+			ran = 0;
+			CHECK_EQ(coro_spawn_attr(JOINABLE(8), ends_once, how, 2, &child), CORO_OK);
+			CHECK_EQ(coro_join(child, &got, 8), want[first]);
+			CHECK_EQ(ran, 2); /* the other deferred functions run */
+			CHECK_EQ(got, first < 3 ? 42 : 0);
+			if (first == 3)
+				coro_join_error(&code, text, sizeof text);
+			CHECK_EQ(code, first == 3 ? 9 : 0);
+			CHECK(strcmp(text, first == 3 ? "the body's" : "") == 0);
+		}
+}
+
+TEST(fail_of_a_deferred_function_is_not_that_of_the_body)
+{
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		spawn(s, joins_those_that_end_once, NULL, 0);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(stats(s).failed, 2 * ENDS_AGAIN);
 		finish(s);
 	}
 }
