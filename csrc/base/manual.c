@@ -114,6 +114,7 @@ void coroi_manual_unstack(struct coroi_stack **stack)
 	for (struct coroi_stack *s; (s = *stack)->below;) {
 		*stack = s->below;
 		s->below = NULL;
+		coroi_stack_clean(s, false);
 		coroi_manual_give(s);
 	}
 }
@@ -126,6 +127,7 @@ static void exit_main(intptr_t status)
 
 	coroi_fiber_arrive(NULL, NULL);
 	coroi_manual_unstack(&co->stack);
+	coroi_stack_clean(co->stack, true);
 	finish(co, (int)status, 0);
 }
 

@@ -9,8 +9,8 @@
 #define ARENA_STACKS_MAX 256
 
 /* Bytes above each stack's nominal size, for its colour and the run loop's own frame, or the record
- * of a manual coroutine. One page where pages are small, so that a coroutine with small frames still
- * touches one page only. */
+ * of a manual coroutine. One page where pages are small, so that a coroutine with small frames
+ * still touches one page only. */
 #define HEADROOM     ((size_t)4096)
 #define COLOURS      32
 #define COLOUR_BYTES 64
@@ -203,6 +203,36 @@ static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
 	}
 	coroi_fiber_add(&s->fiber, s->low, mapped_bytes(s->class));
 	return s->guarded = true;
+}
+
+/* What the frames of coroi_stack_clean, and of the calls that it makes, take at most. */
+#if defined(COROI_ASAN) || defined(COROI_TSAN) || defined(COROI_STRESS)
+#define OWN_FRAMES 8192
+#else
+#define OWN_FRAMES 768
+#endif
+
+/* clear - zeros from `from` to `to`, in a frame of which nothing lies there. */
+static COROI_NOINLINE void clear(char *from, char *to)
+{
+	for (volatile uint64_t *p = (uint64_t *)(void *)from; p < (uint64_t *)(void *)to; p++)
+		*p = 0;
+}
+
+COROI_COLD void coroi_stack_clean(struct coroi_stack *s, bool used)
+{
+	char *to = s->low + mapped_bytes(s->class), *page = to;
+
+	if (used) {
+		to = (char *)(((uintptr_t)__builtin_frame_address(0) - OWN_FRAMES) &
+			      ~(uintptr_t)15);
+		page = (char *)((uintptr_t)to & ~(coroi_page() - 1));
+	}
+	if (to <= s->low)
+		return;
+	if (page > s->low && !coroi_discard(s->low, (size_t)(page - s->low)))
+		page = s->low;
+	clear(page > s->low ? page : s->low, to);
 }
 
 unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out,

@@ -70,6 +70,16 @@ coroi_stack_restart(struct coroi_stack *s, char *top, void (*main)(intptr_t), in
 	coroi_restart(coroi_context(top, main), value);
 }
 
+/*
+ * coroi_stack_clean - a coroutine has left its frames on s, by coro_exit, coro_abort or coro_fail:
+ * s reads as zeros from now on. They may hold what nobody else is to find there.
+ *
+ * Thread:   s is in no use (used is false), or the caller runs on s: the frames above the caller's
+ *           stay, and some hundred bytes below them.
+ * Blocking: one system call, and where the kernel refuses that, as long as it takes to clear s.
+ */
+COROI_COLD void coroi_stack_clean(struct coroi_stack *s, bool used);
+
 struct coroi_stack_pool {
 	struct coroi_lock lock;
 	struct coroi_stack *idle[COROI_STACK_CLASSES];

@@ -154,6 +154,7 @@ static void loop_start(intptr_t value)
 	if (value & FINISH) {
 		coroi_fiber_arrive(NULL, NULL);
 		coroi_manual_unstack(&d->current->stack);
+		coroi_stack_clean(d->shared, true);
 	} else {
 		coroi_fiber_arrive(NULL, &d->caller);
 	}

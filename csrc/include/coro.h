@@ -261,7 +261,10 @@ char *coro_strndup(const char *s, size_t n);
 
 /*
  * coro_exit - end the current coroutine at once, from any depth. Frames are not unwound; what was
- * deferred runs.
+ * deferred runs. Its stack reads as zeros for the next coroutine there. (What a body that returns
+ * has left there stays.)
+ *
+ * Cost: a system call, which gives the pages of the stack back to the kernel: about 1 us.
  *
  * Returns: only outside a coroutine: CORO_EPERM.
  */

@@ -563,6 +563,8 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 {
 	struct coroi_worker *w = coroi_self();
 
+	for (struct coroi_stack *s = r->stack; s->below; s = s->below)
+		coroi_stack_clean(s, false);
 	coroi_door_enter(w);
 	for (struct coroi_stack *s; (s = r->stack)->below;) {
 		r->stack = s->below;
@@ -690,6 +692,7 @@ static void loop_start(intptr_t first)
 	coroi_dense_hide();
 	if (coroi_unlikely(first & FINISH)) {
 		unstack(me);
+		coroi_stack_clean(me->stack, true);
 		if (!(me->flags & COROI_F_EXTRAS))
 			tell_end(me);
 	}

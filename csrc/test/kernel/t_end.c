@@ -288,7 +288,8 @@ static void waits_forever(void *arg, void *result)
 	if (joined == CORO_ECANCELED) {
 		/* the child can still be joined, before and after its end */
 		int status = coro_join(child, NULL, 0);
-		/* of the wait, or of the child, which has just returned, as may have been the first */
+		/* of the wait, or of the child, which has just returned, as may have been the first
+		 * */
 		CHECK(status == CORO_OK || status == CORO_ECANCELED || status == CORO_ESTALE);
 		if (status == CORO_ECANCELED) {
 			int detached = coro_detach(child);
@@ -450,4 +451,116 @@ TEST(end_is_not_seen_while_one_lives)
 TEST(end_is_not_seen_among_daemons)
 {
 	look_at_counters(true, scaled(2000000));
+}
+
+/* ------------------------------------------------------------- what an end leaves on its stack */
+
+#define SECRET UINT64_C(0x5ec4e75ec4e75ec4)
+#define NEAR   ((size_t)(SANITIZED ? 24 << 10 : 2 << 10)) /* of the run loop and the test itself */
+
+enum { RETURNS, EXITS, ABORTS, FAILS };
+
+static struct leaves {
+	int how;
+	bool on_stack, by_hand;
+	size_t secrets; /* that the next one finds on its stack */
+} leaves;
+
+/* write_secrets - down to the end of the stack, but for a frame of its own. */
+static __attribute__((noinline)) void write_secrets(void)
+{
+	size_t n = (coro_stack_left() - NEAR / 2) / 8;
+	volatile uint64_t *secrets = __builtin_alloca(n * 8);
+
+	for (size_t i = 0; i < n; i++)
+		secrets[i] = SECRET;
+}
+
+static void leaves_secrets(void *unused)
+{
+	(void)unused;
+	write_secrets();
+	if (leaves.how == EXITS)
+		coro_exit();
+	if (leaves.how == ABORTS)
+		coro_abort();
+	if (leaves.how == FAILS)
+		coro_fail(1, NULL);
+}
+
+/* find_secrets - how many the part of the stack has that the caller has not used yet. */
+static __attribute__((noinline)) void find_secrets(void *unused)
+{
+	char *here = __builtin_frame_address(0);
+	volatile uint64_t *p = (uint64_t *)(void *)(here - coro_stack_left());
+
+	(void)unused;
+	for (; (char *)p < here - NEAR; p++) {
+		if (leaves.how != RETURNS)
+			CHECK_EQ(*p, 0);
+		leaves.secrets += *p == SECRET;
+	}
+}
+
+static void leaves_body(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	if (leaves.on_stack)
+		CHECK_EQ(coro_call_on_stack(4 * STACK, leaves_secrets, NULL), CORO_OK);
+	else
+		leaves_secrets(NULL);
+}
+
+static void finds_body(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	if (leaves.on_stack)
+		CHECK_EQ(coro_call_on_stack(4 * STACK, find_secrets, NULL), CORO_OK);
+	else
+		find_secrets(NULL);
+}
+
+static intptr_t leaves_by_hand(void *arg, intptr_t first)
+{
+	leaves_body(arg, NULL);
+	return first;
+}
+
+static intptr_t finds_by_hand(void *arg, intptr_t first)
+{
+	finds_body(arg, NULL);
+	return first;
+}
+
+static void run_one(coro_scheduler *s, coro_fn fn, coro_body by_hand)
+{
+	coro_t *co;
+
+	if (!leaves.by_hand) {
+		spawn(s, fn, NULL, 0);
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+		return;
+	}
+	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
+	CHECK(coro_resume(co, 0, NULL) >= CORO_FINISHED);
+	CHECK_EQ(coro_free(co), CORO_OK);
+}
+
+/* Those that leave their frames leave zeros behind; one that returns does not, which shows that the
+ * two have the same stack. */
+TEST(end_that_leaves_its_frames_leaves_zeros)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+
+	for (int by_hand = 0; by_hand < 2; by_hand++)
+		for (int on_stack = 0; on_stack < 2; on_stack++)
+			for (int how = RETURNS; how <= FAILS; how++) {
+				leaves = (struct leaves){how, on_stack, by_hand, 0};
+				run_one(s, leaves_body, leaves_by_hand);
+				run_one(s, finds_body, finds_by_hand);
+				CHECK((leaves.secrets > STACK / 64) == (how == RETURNS));
+			}
+	finish(s);
 }
