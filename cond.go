@@ -35,10 +35,11 @@ func NewCond(m *Mutex) (*Cond, error) {
 // Wait unlocks the mutex, which the caller holds, waits for a Signal or Broadcast, and locks the
 // mutex again. Whatever Wait returns, the caller holds the mutex as before, even where Wait has to
 // wait for that after its context has ended; but for ErrNotRecoverable, of a mutex that was lost
-// meanwhile. ErrOwnerEnded is told as by Lock. Without having taken a signal it returns ErrNotLocked,
-// if the caller does not hold the mutex; the cause, if the context ends first or the Go body is
-// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed. It costs a Lock and
-// an Unlock besides a wait, which is never shorter than a wake-up.
+// meanwhile, and ErrDestroyed, of one that was freed. ErrOwnerEnded is told as by Lock. Without
+// having taken a signal it returns ErrNotLocked, if the caller does not hold the mutex; the cause,
+// if the context ends first or the Go body is canceled; ErrClosed, if the scheduler is closed
+// meanwhile; or ErrDestroyed, of the Cond or the mutex. It costs a Lock and an Unlock besides a
+// wait, which is never shorter than a wake-up.
 func (c *Cond) Wait(ctx context.Context) error {
 	if c.self == nil {
 		zero.Value("NewCond")

@@ -113,3 +113,26 @@ func TestDestroyedByC(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, got)
 }
+
+// The mutex of a Cond is freed: a wait says that, whoever waits, and whenever it has begun.
+func TestCondOfAMutexThatWasFreed(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
+	m := made[coro.Mutex](t)(coro.NewMutex(s))
+	c := made[coro.Cond](t)(coro.NewCond(m))
+	waits := func(ctx context.Context) error {
+		if err := m.Lock(ctx); err != nil {
+			return err
+		}
+		return c.Wait(ctx)
+	}
+	waiter, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, waits(c.Context()) })
+	require.NoError(t, err)
+	parked(t, s, 1)
+	require.NoError(t, m.Free(), "nobody holds it, or waits for it")
+	require.NoError(t, c.Broadcast())
+	_, err = waiter.Wait(soon(t))
+	require.ErrorIs(t, err, coro.ErrDestroyed)
+	assert.ErrorIs(t, c.Wait(background), coro.ErrDestroyed)
+	assert.ErrorIs(t, inBody(t, s, c.Wait), coro.ErrDestroyed)
+	require.NoError(t, c.Free())
+}

@@ -134,7 +134,8 @@ typedef struct coro_cond {
 int coro_cond_init(coro_cond *c, uint32_t flags);
 
 /* coro_cond_wait - unlock m, wait for a signal, and lock m again. If the caller held m, it holds m
- * when the call returns, whatever it returns but CORO_ENOTRECOVERABLE. No wake-up is spurious.
+ * when the call returns, whatever it returns but CORO_ENOTRECOVERABLE, and CORO_EINVAL if m was
+ * destroyed meanwhile. No wake-up is spurious.
  * Suspends. Returns: also CORO_EPERM: the caller does not hold m; CORO_EOWNERDEAD or
  * CORO_ENOTRECOVERABLE, as coro_mutex_lock, whatever has ended the wait. */
 int coro_cond_wait(coro_cond *c, coro_mutex *m, uint64_t deadline);

@@ -21,6 +21,16 @@ int coro_cond_destroy(coro_cond *p)
 	return coroi_object_destroy(p, NULL);
 }
 
+/* not_owner - what a wait returns whose caller does not own m. */
+static COROI_COLD int not_owner(struct coroi_mutex *m)
+{
+	int status = coroi_object_enter(&m->object); /* CORO_EINVAL: it was destroyed */
+
+	if (!status)
+		coroi_object_leave(&m->object);
+	return status ? status : CORO_EPERM;
+}
+
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 {
 	struct cond *c = cond_of(p);
@@ -30,8 +40,10 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	if (!p || !mutex)
 		return CORO_EINVAL;
 	uint64_t mine = coroi_lock_owner();
-	if (!mine || !coroi_mutex_is_owner(m, mine))
+	if (!mine)
 		return CORO_EPERM;
+	if (!coroi_mutex_is_owner(m, mine))
+		return not_owner(m);
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
@@ -59,7 +71,7 @@ int coroi_cond_wait_gowaiter(coro_cond *p, coro_mutex *mutex, uint64_t owner,
 	struct cond *c = cond_of(p);
 
 	if (!coroi_mutex_is_owner(coroi_mutex_of(mutex), owner))
-		return CORO_EPERM;
+		return not_owner(coroi_mutex_of(mutex));
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;

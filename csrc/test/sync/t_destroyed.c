@@ -47,6 +47,17 @@ static void destroyed(size_t capacity)
 	coroi_chan_release(c);
 }
 
+TEST(cond_of_a_mutex_that_was_destroyed)
+{
+	coro_mutex m = {{0}};
+	coro_cond c = {{0}};
+
+	CHECK_EQ(coro_cond_wait(&c, &m, 0), CORO_EPERM); /* the caller does not hold it */
+	CHECK_EQ(coro_mutex_destroy(&m), CORO_OK);
+	CHECK_EQ(coro_cond_wait(&c, &m, 0), CORO_EINVAL);
+	CHECK_EQ(coro_cond_wait(&c, &m, CORO_FOREVER), CORO_EINVAL);
+}
+
 TEST(chan_and_once_are_destroyed_for_go)
 {
 	coro_once o = {{0}};
