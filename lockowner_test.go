@@ -150,34 +150,59 @@ func TestLockOwnerBodyTellsThoseThatWait(t *testing.T) {
 	})
 }
 
-// Those that wait are told by the next caller that comes, if a C body was the owner.
-func TestLockOwnerCBodyIsToldByTheNext(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
-	m := made[coro.Mutex](t)(coro.NewMutex(s))
-	require.NoError(t, m.Lock(background))
-	cBody, err := misuses.Start(s, flow{m.Address(), testbody.LeaveMutex})
-	require.NoError(t, err)
-	parked(t, s, 1)
-	waiter := make(chan error)
+// locksElsewhere has a goroutine lock m, mark it consistent and unlock it.
+func locksElsewhere(m ownedLock) <-chan error {
+	waiter := make(chan error, 1)
 	go func() { waiter <- errors.Join(m.Lock(background), m.MarkConsistent(), m.Unlock()) }()
-	eventually(t, sleepsIn("TestLockOwnerCBodyIsToldByTheNext.func1"), "it comes before the body")
-	body, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
-		return 0, m.Lock(c.Context())
+	return waiter
+}
+
+// The end of a C body tells those that wait for its locks, whatever they are, and nobody else comes.
+func TestLockOwnerCBodyTellsThoseThatWait(t *testing.T) {
+	ofOwnedLocks(t, func(t *testing.T, s *coro.Scheduler, made func() ownedLock, leaves int64) {
+		bodyLocks := func(m ownedLock) func(t *testing.T) error {
+			task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+				return 0, errors.Join(m.Lock(c.Context()), m.MarkConsistent(), m.Unlock())
+			})
+			require.NoError(t, err)
+			parked(t, s, 2)
+			return func(t *testing.T) error { _, err := task.Wait(soon(t)); return err }
+		}
+		goroutineLocks := func(m ownedLock) func(t *testing.T) error {
+			waiter := locksElsewhere(m)
+			eventually(t, sleepsIn("locksElsewhere.func1"), "it waits")
+			return func(t *testing.T) error { return receive(t, waiter) }
+		}
+		cBodyLocks := func(m ownedLock) func(t *testing.T) error {
+			task, err := misuses.Start(s, flow{m.Address(), leaves})
+			require.NoError(t, err)
+			parked(t, s, 2)
+			return func(t *testing.T) error {
+				status, err := task.Wait(soon(t))
+				require.NoError(t, err)
+				if status == int64(testbody.EOWNERDEAD) {
+					return coro.ErrOwnerEnded
+				}
+				return nil
+			}
+		}
+		for name, locks := range map[string]func(ownedLock) func(*testing.T) error{
+			"Go body": bodyLocks, "goroutine": goroutineLocks, "C body": cBodyLocks,
+		} {
+			t.Run(name, func(t *testing.T) {
+				m := made()
+				require.NoError(t, m.Lock(background))
+				owner, err := misuses.Start(s, flow{m.Address(), leaves})
+				require.NoError(t, err)
+				parked(t, s, 1)
+				waiter := locks(m)
+				require.NoError(t, m.Unlock())
+				_, err = owner.Wait(soon(t))
+				require.NoError(t, err)
+				assert.ErrorIs(t, waiter(t), coro.ErrOwnerEnded)
+			})
+		}
 	})
-	require.NoError(t, err)
-	parked(t, s, 2)
-	require.NoError(t, m.Unlock())
-	_, err = cBody.Wait(soon(t))
-	require.NoError(t, err)
-	require.ErrorIs(t, inBody(t, s, func(ctx context.Context) error {
-		return errors.Join(m.Lock(ctx), m.MarkConsistent(), m.Unlock())
-	}), coro.ErrOwnerEnded, "of the body that had waited and has ended")
-	_, err = body.Wait(soon(t))
-	assert.True(t, err == nil || errors.Is(err, coro.ErrOwnerEnded))
-	err = <-waiter
-	assert.True(t, err == nil || errors.Is(err, coro.ErrOwnerEnded))
-	require.NoError(t, m.Lock(background))
-	require.NoError(t, m.Unlock())
 }
 
 // A goroutine that has ended is no other goroutine either, though nobody is told.

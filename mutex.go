@@ -19,9 +19,9 @@ import (
 //
 // If a coroutine ends without unlocking, the next Lock returns ErrOwnerEnded, and has locked the
 // Mutex. The caller repairs what the Mutex guards, calls MarkConsistent, and unlocks. An Unlock
-// without MarkConsistent makes the Mutex useless: each Lock is ErrNotRecoverable then. Callers that
-// wait are told when a Go body ends, and when the next caller comes after the end of a C coroutine.
-// A goroutine, or a thread of C, that ends without unlocking leaves the Mutex locked.
+// without MarkConsistent makes the Mutex useless: each Lock is ErrNotRecoverable then. The end of a
+// coroutine tells the first caller that waits, at once. A goroutine, or a thread of C, that ends
+// without unlocking leaves the Mutex locked.
 //
 // Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for what
 // waiting suspends, and for how long the memory lives.

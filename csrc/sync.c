@@ -3,6 +3,7 @@
  * files one by one. */
 #include "base/unit.h"
 
+#include "sync/awaited.c"
 #include "sync/chan.c"
 #include "sync/cond.c"
 #include "sync/gowait.c"

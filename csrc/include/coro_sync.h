@@ -73,9 +73,9 @@ int coro_sem_destroy(coro_sem *s);
  * of those too that wait, is CORO_ENOTRECOVERABLE, and destroying it is all that is left. (That is
  * how the robust mutexes of POSIX behave.)
  *
- * The end of an owner is noticed by the next call that locks, with whatever deadline. The first of
- * those that already wait is told then, before the caller. If the owner was a Go body, its end
- * itself tells the first that waits. The end of a thread is never noticed.
+ * The end of a coroutine tells the first of those that wait, at once. Without memory for a note of
+ * that (some 64 bytes for two locks that are waited for), the first is told when the next call
+ * locks, with whatever deadline. The end of a thread is never noticed.
  */
 typedef struct coro_mutex {
 	uint64_t words[6];
@@ -270,8 +270,8 @@ int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t 
 	coro_chan_recv_checked(c, value, deadline, CORO_VARIABLE_BYTES(value), CORO_WHERE)
 #endif
 
-/* One of several operations: a send or a receive at a channel, or a wait at a descriptor (coro_io.h)
- * until a direction is ready. */
+/* One of several operations: a send or a receive at a channel, or a wait at a descriptor
+ * (coro_io.h) until a direction is ready. */
 typedef struct coro_case {
 	union {
 		coro_chan *chan;
@@ -292,9 +292,9 @@ typedef struct coro_case {
  * A descriptor can when its direction is ready, as coro_fd_wait has it; the caller then reads or
  * writes. The direction is in use during the call. Both directions of a descriptor may be waited
  * for, each once. A descriptor can, too, when it is closed: its status is CORO_ECLOSED, or
- * CORO_ESTALE as of all calls with an old name, or what the system says. CORO_REQUEST can, too, with
- * CORO_ECLOSED, when nothing has come and the connection's server ends. What an event has told of
- * while another operation was done is there for the next call with the descriptor.
+ * CORO_ESTALE as of all calls with an old name, or what the system says. CORO_REQUEST can, too,
+ * with CORO_ECLOSED, when nothing has come and the connection's server ends. What an event has told
+ * of while another operation was done is there for the next call with the descriptor.
  *
  * Suspends.
  * Thread:  any. With descriptors: a coroutine of their scheduler.
@@ -303,10 +303,10 @@ typedef struct coro_case {
  *          after it.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
- *          a dense coroutine: no memory). With descriptors, whatever else could be done: CORO_EBUSY,
- *          another call, or another case, uses the direction; CORO_EPERM, the caller is no coroutine
- *          of the descriptor's scheduler. And what has failed as the worker began to watch one
- *          (CORO_ERRNO of coro_io.h): then no operation could be done at once.
+ *          a dense coroutine: no memory). With descriptors, whatever else could be done:
+ *          CORO_EBUSY, another call, or another case, uses the direction; CORO_EPERM, the caller is
+ *          no coroutine of the descriptor's scheduler. And what has failed as the worker began to
+ *          watch one (CORO_ERRNO of coro_io.h): then no operation could be done at once.
  */
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
 

@@ -121,14 +121,45 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 	}
 }
 
-COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r)
+static inline void end_or_free_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	coroi_count_end_locked(w, r->more);
 	if (r->flags & COROI_F_JOINABLE) {
 		end_joinable_locked(w, r);
 		return;
 	}
 	free_locked(w, r);
+}
+
+static bool owes_nothing(uint64_t name)
+{
+	(void)name;
+	return false;
+}
+
+struct coroi_owners coroi_owners = {.owes = owes_nothing};
+
+/* end_rare_locked - the end of a daemon, or of a coroutine that may own a lock. */
+static COROI_COLD void end_rare_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint64_t owner = r->more & COROI_M_OWNER ? coroi_name(r) : 0;
+
+	coroi_count_end_locked(w, r->more);
+	end_or_free_locked(w, r);
+	/* after the end can be seen: O5 of sync/awaited.h */
+	if (owner && coroi_owners.owes(owner)) {
+		w->errand = (struct coroi_errand){coroi_owners.tell, (void *)(uintptr_t)owner};
+		w->leave = true;
+	}
+}
+
+COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (coroi_unlikely(r->more & (COROI_M_DAEMON | COROI_M_OWNER))) {
+		end_rare_locked(w, r);
+		return;
+	}
+	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+	end_or_free_locked(w, r);
 }
 
 void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)

@@ -23,9 +23,10 @@
  *   coroi_be_named       the current coroutine is about to be known by its name
  *   coroi_is_named       a coroutine is; coroi_is_pinned_named: and it is pinned
  *   coroi_has_ended      has the coroutine with that name ended?
+ *   coroi_owners         what a room with locks is asked at the end of a coroutine that was named
  *   coroi_be_known_as    the function that reports and lending take the current coroutine for
- *
  *   coroi_inner, coroi_inner_register   the user's function by which reports name a body of a room
+ *
  * Waiting. A coroutine registers with what it waits for, and then waits for one event. The code
  * that finds the registration sends the event. wait.h tells how a deadline or a cancel takes a
  * registration back; docs/waiting.md tells what users see of it.
@@ -41,7 +42,8 @@
  *   coroi_events_send    send the events of several coroutines that wait
  *   coroi_wake_home, coroi_wake_here, coroi_leave_fed   the short ways, inline
  *   coroi_join_committed   wait for a coroutine's end; no cancel of the caller ends the wait
- *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing else
+ *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing
+ *   else
  *                        can run
  *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait   may the current coroutine wait?
  *   coroi_spend, coroi_spend_here, coroi_spend_ahead, COROI_SPEND_MOST, coroi_has_spent,
@@ -98,9 +100,9 @@
 #include "kernel/dense.h"
 #include "kernel/driver.h"
 #include "kernel/gobell.h"
+#include "kernel/inner.h"
 #include "kernel/nowait.h"
 #include "kernel/probe.h"
-#include "kernel/inner.h"
 #include "kernel/service.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"

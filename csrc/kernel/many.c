@@ -188,6 +188,7 @@ void coroi_many_lead(void *arg, void *unused)
 	if (!at_load_seq(&m->left) && at_xchg(&m->waiter, 0))
 		return;
 	coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, NULL, NULL);
+}
 
 /* ------------------------------------------------------------------------------ what reports name
  * */
@@ -213,5 +214,4 @@ __attribute__((constructor)) static void many_register(void)
 
 	coroi_inner_register(&one);
 	coroi_inner_register(&leader);
-}
 }

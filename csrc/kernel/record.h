@@ -62,6 +62,8 @@ enum {
 	COROI_M_DAEMON = 4,
 	/* The coroutine waits for a descriptor, and is counted in its home's `outside`. */
 	COROI_M_OUTSIDE = 8,
+	/* It was named (COROI_F_NAMED): it may own a lock at its end. */
+	COROI_M_OWNER = 16,
 };
 
 /* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED

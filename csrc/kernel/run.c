@@ -671,7 +671,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			coroi_end_canceled_locked(w);
 			if (w->awaiting_stack.count &&
 			    w->awaiting_stack.first->class == stack->serves)
-				next = coroi_take_awaiting_locked(w);
+				next = w->leave ? NULL : coroi_take_awaiting_locked(w);
 		}
 		if (coroi_likely(!next && !w->leave))
 			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w),
@@ -711,7 +711,7 @@ static int start_quickly(intptr_t first)
 	call(me, me->stack);
 	struct coroi_worker *w = coroi_self();
 	if (coroi_unlikely(!w || !w->lender || w->lender->quick != me || w->nowait ||
-			   me->flags & COROI_F_EXTRAS))
+			   me->flags & (COROI_F_EXTRAS | COROI_F_NAMED)))
 		loop(me, true);
 	coroi_door_enter(w);
 	coroi_lend_ended_locked(w, me);

@@ -14,8 +14,8 @@ enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI
 /* With COROI_JOIN_GO the index is an id of the poller in Go, and perhaps COROI_JOIN_COUNTED: the
  * end of the coroutine takes a pending-work token (gobell.h). */
 #define COROI_JOIN_COUNTED (UINT32_C(1) << 28)
-/* The index, no id of the poller's, of a coroutine whose end is that of a lender (lend.h). The end is
- * told nobody: Go looks. */
+/* The index, no id of the poller's, of a coroutine whose end is that of a lender (lend.h). The end
+ * is told nobody: Go looks. */
 #define COROI_JOIN_LENDER (COROI_JOIN_COUNTED - 1)
 _Static_assert((uint64_t)COROI_CHUNKS_MAX << COROI_CHUNK_INDEX_BITS <=
 		       UINT64_C(1) << COROI_JOIN_KIND_SHIFT,
@@ -42,8 +42,8 @@ static inline unsigned coroi_join_kind(uint64_t word)
  * node (inbox.h). */
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from);
 
-/* coroi_move_locked - r, which is suspended at home and in no queue, goes on at `to`. r may run there
- * before this returns. Inside the door of r's home. */
+/* coroi_move_locked - r, which is suspended at home and in no queue, goes on at `to`. r may run
+ * there before this returns. Inside the door of r's home. */
 void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to);
 
 /* coroi_await_wakers - wait until every wake-up from outside that had begun is through. If all
@@ -272,12 +272,22 @@ static inline void coroi_be_named(struct coroi_rec *me)
 {
 	coroi_escape(me);
 	coroi_flag(me, COROI_F_NAMED);
+	me->more |= COROI_M_OWNER;
 }
+
+/* What a room with locks is asked at the end of a coroutine that was named. */
+struct coroi_owners {
+	/* Does anything wait for what the coroutine with that name has left locked? In a door. */
+	bool (*owes)(uint64_t name);
+	/* Then: tell it. An errand, whose arg is the name. */
+	void (*tell)(struct coroi_worker *w, void *name);
+};
+extern struct coroi_owners coroi_owners; /* set once, by a constructor of that room */
 
 /* ----------------------------------------------------------------------------------- shield.c */
 
-/* coroi_shield_holds - is me, the current coroutine, in a shield section that is not over? *until: the
- * section's deadline. */
+/* coroi_shield_holds - is me, the current coroutine, in a shield section that is not over? *until:
+ * the section's deadline. */
 bool coroi_shield_holds(const struct coroi_rec *me, uint64_t *until);
 
 /* coroi_begins_locked - may me, the current coroutine of w, begin a wait, although one of w->cancel
@@ -317,8 +327,8 @@ COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_r
 /* coroi_fail - r, the current coroutine, is about to end by coro_fail. f's text is the callee's. */
 void coroi_fail(struct coroi_rec *r, struct coroi_failure f);
 
-/* coroi_failed - r, which has ended, did so by coro_fail: with what. To be taken by the owner of the
- * end, once, before the record is freed. The text is the caller's then. */
+/* coroi_failed - r, which has ended, did so by coro_fail: with what. To be taken by the owner of
+ * the end, once, before the record is freed. The text is the caller's then. */
 struct coroi_failure coroi_failed(struct coroi_rec *r);
 
 /* coroi_forget_failure - nobody asks with what r, which has ended, has failed, if it has. */
@@ -411,9 +421,10 @@ static inline bool coroi_has_ended(uint64_t name)
 	if (!r)
 		return false;
 	/* Acquires: they pair with J2, and with W4 where no joiner comes. The join word is final
-	 * before the generation goes up; once that is seen, the word may be the next user's. */
-	uint64_t join = at_load_acq(&coroi_cold(r)->join);
-	if (coroi_gen(at_load_acq(&r->wake)) != gen)
+	 * before the generation goes up; once that is seen, the word may be the next user's.
+	 * Sequentially consistent, for O4 of sync/awaited.h, which pairs with the same two. */
+	uint64_t join = at_load_seq(&coroi_cold(r)->join);
+	if (coroi_gen(at_load_seq(&r->wake)) != gen)
 		return true;
 	return coroi_gen(join) == gen && coroi_join_kind(join) == COROI_JOIN_FINAL &&
 	       (join & COROI_JOIN_INDEX_MASK) != COROI_FINAL_DETACHED;

@@ -2,6 +2,8 @@
 /* mutex.c - mutexes, see mutex.h. */
 #include "sync/mutex.h"
 
+#include "sync/awaited.h"
+
 int coro_mutex_init(coro_mutex *p, uint32_t flags)
 {
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
@@ -13,8 +15,12 @@ static bool take_over(struct coroi_mutex *m, uint64_t to)
 {
 	uint64_t owner = at_load_acq(&m->owner);
 
-	return coroi_unlikely(coroi_owner_has_ended(owner & ~COROI_WAITED)) &&
-	       at_cas(&m->owner, &owner, to);
+	if (coroi_likely(!coroi_owner_has_ended(owner & ~COROI_WAITED)) ||
+	    !at_cas(&m->owner, &owner, to))
+		return false;
+	if (owner & COROI_WAITED)
+		coroi_awaited_drop(&m->object, owner & ~COROI_WAITED);
+	return true;
 }
 
 /* mutex_is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
@@ -44,6 +50,34 @@ static bool inherit(struct coroi_mutex *m, uint64_t owner)
 	return true;
 }
 
+static void mutex_inherit(struct coroi_object *o);
+static const struct coroi_awaited_kind mutexes = {.inherit = mutex_inherit};
+
+/* heir - if the owner of m, which is entered, has ended, the first waiter (NULL: there is none)
+ * owns m from now on, and is to be woken after m was left. */
+static struct coroi_waiter *heir(struct coroi_mutex *m)
+{
+	struct coroi_waiter *x = m->queue.first;
+
+	if (coroi_likely(!x) || !inherit(m, x->owner))
+		return NULL;
+	coroi_waitq_remove(x);
+	x->status = CORO_EOWNERDEAD;
+	if (m->queue.first) /* true: x waits */
+		coroi_awaited(&m->object, &mutexes, x->owner);
+	return x;
+}
+
+/* mutex_inherit - O7 of awaited.h. */
+static void mutex_inherit(struct coroi_object *o)
+{
+	struct coroi_waiter *x = heir((struct coroi_mutex *)o);
+
+	coroi_object_leave(o);
+	if (x)
+		coroi_waiter_wake(x);
+}
+
 /* mutex_enter - coroi_object_enter. If the owner has ended and there are waiters, the first of them
  * owns m. */
 static int mutex_enter(struct coroi_mutex *m)
@@ -51,14 +85,22 @@ static int mutex_enter(struct coroi_mutex *m)
 	int status = coroi_object_enter(&m->object);
 	struct coroi_waiter *x;
 
-	while (!status && coroi_unlikely((x = m->queue.first) != NULL) && inherit(m, x->owner)) {
-		coroi_waitq_remove(x);
-		x->status = CORO_EOWNERDEAD;
+	while (!status && coroi_unlikely((x = heir(m)) != NULL)) {
 		coroi_object_leave(&m->object);
 		coroi_waiter_wake_on(coroi_here(), x);
 		status = coroi_object_enter(&m->object);
 	}
 	return status;
+}
+
+/* mutex_left - the caller waits no more, and was given nothing. */
+static COROI_COLD void mutex_left(struct coroi_mutex *m)
+{
+	if (coroi_object_enter(&m->object))
+		return;
+	if (!m->queue.first)
+		coroi_awaited_drop(&m->object, at_load_rlx(&m->owner) & ~COROI_WAITED);
+	coroi_object_leave(&m->object);
 }
 
 void coroi_mutex_look(coro_mutex *p)
@@ -78,13 +120,18 @@ static int mutex_try(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 		return CORO_EDEADLK;
 	if (m->state == COROI_LOST)
 		return CORO_ENOTRECOVERABLE;
-	if (!m->queue.first && inherit(m, mine))
-		return CORO_EOWNERDEAD;
 	do {
-		if (owner && !may_wait)
-			return CORO_ETIMEDOUT;
-	} while (!at_cas(&m->owner, &owner, owner ? owner | COROI_WAITED : mine));
-	return owner ? COROI_WAITS : CORO_OK;
+		if (!m->queue.first && inherit(m, mine))
+			return CORO_EOWNERDEAD;
+		do {
+			if (owner && !may_wait)
+				return CORO_ETIMEDOUT;
+		} while (!at_cas(&m->owner, &owner, owner ? owner | COROI_WAITED : mine));
+		if (!owner)
+			return CORO_OK;
+		/* O4 of awaited.h: false, and the owner has ended meanwhile */
+	} while (!m->queue.first && !coroi_awaited(&m->object, &mutexes, owner & ~COROI_WAITED));
+	return COROI_WAITS;
 }
 
 COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m,
@@ -110,9 +157,13 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 	}
 	/* If there is no memory to wait with, COROI_WAITED stays: one unlock will look at the queue
 	 * and find no waiter. */
-	if (!again)
-		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &as, 0, mine,
-					 deadline);
+	if (!again) {
+		status = coroi_object_wait(coroi_here(), &m->object, m->object.home, &as, 0, mine,
+					   deadline);
+		if (coroi_unlikely(status) && status != CORO_EOWNERDEAD)
+			mutex_left(m);
+		return status;
+	}
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->owner = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
@@ -129,7 +180,8 @@ static inline coroi_half *owner_half(struct coroi_mutex *m, unsigned which)
 /* try_lock - the usual path of a lock: the current coroutine becomes the owner of p. False: the
  * general way is to be taken. No other thread writes the word of a bound mutex, which is read as a
  * plain one so that the comparison is one instruction. That of a shared mutex is not read before
- * the compare-and-swap: the load would wait for the last swap about as long as half a swap takes. */
+ * the compare-and-swap: the load would wait for the last swap about as long as half a swap takes.
+ * */
 static inline bool try_lock(coro_mutex *p)
 {
 	struct coroi_worker *w = coroi_here();
@@ -190,11 +242,23 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 	return coroi_likely(try_lock(p)) ? CORO_OK : lock_general(p, deadline);
 }
 
+static bool mutex_withdraw(struct coroi_gowaiter *g)
+{
+	struct coroi_object *o = g->x.object;
+	bool waits = coroi_waiter_withdraw(&g->x);
+
+	if (waits)
+		mutex_left((struct coroi_mutex *)o);
+	return waits;
+}
+
 int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	int status = mutex_enter(m);
 
+	if (g)
+		g->withdraw = mutex_withdraw;
 	return status ? status
 		      : coroi_object_answer_gowaiter(&m->object, mutex_try(m, owner, g != NULL), g,
 						     0, owner);
@@ -222,11 +286,14 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	uint64_t owner = at_load_rlx(&m->owner);
 	if (!mine || (owner & ~COROI_WAITED) != mine)
 		return coroi_object_answer(&m->object, CORO_EPERM);
+	coroi_awaited_no_more(&m->object, mine);
 	if (coroi_unlikely(m->state == COROI_LEFT_LOCKED))
 		return lose(m);
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
 	/* A release of what the mutex guards. */
 	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine);
+	if (m->queue.first) /* true: x waits */
+		coroi_awaited(&m->object, &mutexes, x->owner);
 	coroi_object_leave(&m->object);
 	/* No waiter was there. Setting the owner free is the last step, since the next owner may
 	 * free the memory of the mutex. */

@@ -9,7 +9,7 @@
  *
  * An owner that has ended never changes the word again. So the next caller that comes to the mutex
  * sees the end under the object's lock, and gives the mutex to the first waiter, or takes the mutex
- * itself:
+ * itself. Where there are waiters, the end of the owner does the same (awaited.h):
  *
  *   O1  the word is not 0, and its owner has ended (coroi_owner_has_ended, an acquire)
  *   O2  the new owner takes that owner's place by a compare-and-swap, with COROI_WAITED, and `state`

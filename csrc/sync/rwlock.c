@@ -3,6 +3,8 @@
  * waits. */
 #include "sync/rwlock.h"
 
+#include "sync/awaited.h"
+
 struct rwlock {
 	struct coroi_object object;
 	struct coroi_waitq queue; /* n: 1 for a writer. Not empty: the lock is held */
@@ -17,11 +19,22 @@ enum {
 	WRITTEN = 1, /* a writer holds the lock */
 	LEFT = 2,    /* COROI_LEFT_LOCKED (object.h) */
 	LOST = 4,    /* COROI_LOST, and no other bit */
+	AWAITED = 8, /* with WRITTEN: it is noted under its writer (awaited.h) */
 };
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
 	return coroi_object_init(p, sizeof(struct rwlock), flags);
+}
+
+static void rwlock_inherit_of(struct coroi_object *o);
+static const struct coroi_awaited_kind rwlocks = {.inherit = rwlock_inherit_of};
+
+/* forget - O6 of awaited.h, not by the writer. */
+static COROI_COLD void forget(struct rwlock *l)
+{
+	coroi_awaited_drop(&l->object, l->writer);
+	l->written &= (uint32_t)~AWAITED;
 }
 
 /* writer_has_ended - a writer that has ended holds the lock, which is entered. */
@@ -71,6 +84,20 @@ static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 	return l->written & LOST ? CORO_ENOTRECOVERABLE : COROI_WAITS;
 }
 
+/* rwlock_await - O4 of awaited.h: a caller is to wait for the lock, which is entered, or does.
+ * False: a writer that has ended holds it. */
+static COROI_NOINLINE bool rwlock_await(struct rwlock *l)
+{
+	if (!(l->written & WRITTEN))
+		return true;
+	if (l->written & AWAITED)
+		return !writer_has_ended(l);
+	if (!coroi_awaited(&l->object, &rwlocks, l->writer))
+		return false;
+	l->written |= AWAITED;
+	return true;
+}
+
 /* rwlock_may_unlock - the owner `owner` holds the lock for writing, or a reader holds it. */
 static inline bool rwlock_may_unlock(const struct rwlock *l, bool write, uint64_t owner)
 {
@@ -93,11 +120,15 @@ static int rwlock_grant(struct rwlock *l)
 {
 	struct coroi_chain woken = {NULL, NULL};
 
-	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->owner);) {
+	struct coroi_waiter *x;
+
+	while ((x = l->queue.first) && rwlock_take(l, x->n, x->owner)) {
 		coroi_waitq_remove(x);
 		x->status = (int8_t)rwlock_got(l);
 		coroi_chain_add(&woken, x);
 	}
+	if (x) /* true: the writer, if there is one, has not ended, or is looked at later */
+		rwlock_await(l);
 	return coroi_object_leave_waking(&l->object, &woken);
 }
 
@@ -105,8 +136,21 @@ static int rwlock_grant(struct rwlock *l)
  * and are told. Leaves. */
 static COROI_COLD void rwlock_inherit(struct rwlock *l)
 {
+	if (l->written & AWAITED)
+		forget(l);
 	l->written = LEFT;
 	rwlock_grant(l);
+}
+
+/* rwlock_inherit_of - O7 of awaited.h. */
+static void rwlock_inherit_of(struct coroi_object *o)
+{
+	struct rwlock *l = (struct rwlock *)o;
+
+	if (writer_has_ended(l))
+		rwlock_inherit(l);
+	else
+		coroi_object_leave(o);
 }
 
 void coroi_rwlock_look(coro_rwlock *p)
@@ -131,7 +175,7 @@ static inline __attribute__((always_inline)) bool rwlock_enter_and_try(struct rw
 		if (coroi_unlikely(*status))
 			return false;
 		*status = rwlock_try(l, write, mine);
-		if (coroi_likely(*status != COROI_WAITS) || !writer_has_ended(l))
+		if (coroi_likely(*status != COROI_WAITS) || rwlock_await(l))
 			return true;
 		rwlock_inherit(l);
 	}
@@ -142,8 +186,11 @@ static inline __attribute__((always_inline)) bool rwlock_enter_and_try(struct rw
 /* rwlock_left - a waiter has left the queue: a writer that has left makes way for readers. */
 static void rwlock_left(struct rwlock *l)
 {
-	if (!coroi_object_enter(&l->object))
-		rwlock_grant(l);
+	if (coroi_object_enter(&l->object))
+		return;
+	if (!l->queue.first && l->written & AWAITED)
+		forget(l);
+	rwlock_grant(l);
 }
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
@@ -232,13 +279,26 @@ static COROI_COLD int rwlock_lose(struct rwlock *l)
 	return coroi_object_leave_waking(&l->object, &woken);
 }
 
+/* rwlock_unlock_rare - rwlock_unlock with other bits than WRITTEN. */
+static COROI_NOINLINE int rwlock_unlock_rare(struct rwlock *l)
+{
+	if (l->written & AWAITED) {
+		coroi_awaited_no_more(&l->object, l->writer);
+		l->written &= (uint32_t)~AWAITED;
+	}
+	if (l->written == (WRITTEN | LEFT))
+		return rwlock_lose(l);
+	rwlock_give_back(l);
+	return rwlock_grant(l);
+}
+
 /* rwlock_unlock - l is entered, and is left. */
 static inline __attribute__((always_inline)) int rwlock_unlock(struct rwlock *l, bool may)
 {
 	if (!may)
 		return coroi_object_answer(&l->object, CORO_EPERM);
-	if (coroi_unlikely(l->written == (WRITTEN | LEFT)))
-		return rwlock_lose(l);
+	if (coroi_unlikely(l->written & ~(uint32_t)WRITTEN))
+		return rwlock_unlock_rare(l);
 	rwlock_give_back(l);
 	return rwlock_grant(l);
 }
@@ -265,7 +325,7 @@ static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owne
 {
 	if (!coroi_object_enter_leaf(&l->object, COROI_SPIN_PAUSE))
 		return COROI_BY_CALL;
-	bool may = !l->queue.first && l->written != (WRITTEN | LEFT) &&
+	bool may = !l->queue.first && !(l->written & ~(uint32_t)WRITTEN) &&
 		   rwlock_may_unlock(l, write, owner);
 	if (may)
 		rwlock_give_back(l);
@@ -291,7 +351,7 @@ int coroi_rwlock_consistent_as(coro_rwlock *p, uint64_t owner)
 		return status;
 	if (!rwlock_may_unlock(l, true, owner))
 		return coroi_object_answer(&l->object, CORO_EPERM);
-	l->written = WRITTEN;
+	l->written &= (uint32_t)~LEFT;
 	return coroi_object_answer(&l->object, CORO_OK);
 }
 
