@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/panicked"
 )
 
 // How the end of a Go body looks to C bodies that join it.
 
-// tellEnd tells the core how the body has ended. Result: there is one for C joiners. The error and
-// its methods are the user's.
+// tellEnd tells the core how the body has ended. Result: there is one for C joiners.
 func (c *Coroutine) tellEnd() (flags uint8, result bool) {
 	err := c.typed.outcome()
 	switch {
@@ -20,12 +20,26 @@ func (c *Coroutine) tellEnd() (flags uint8, result bool) {
 		return csrc.EndCanceled, false
 	case err == nil:
 		return 0, true
-	case c.saysCanceled(err):
+	}
+	canceled, code, text := c.readError(err)
+	if canceled {
 		return csrc.EndCanceled, false
 	}
 	c.pool.ends.failed.Add(1)
-	c.pool.core.Fail(c.join, int32(codeOf(err)), fmt.Sprint(err))
+	c.pool.core.Fail(c.join, int32(code), text)
 	return 0, false
+}
+
+// readError is what the error of a body says. It, and its methods, are the program's.
+func (c *Coroutine) readError(err error) (canceled bool, code int, text string) {
+	text = "an error whose methods call runtime.Goexit"
+	_ = panicked.Call(func() {
+		if canceled = c.saysCanceled(err); !canceled {
+			code = codeOf(err)
+			text = fmt.Sprint(err)
+		}
+	})
+	return canceled, code, text
 }
 
 // saysCanceled tells whether the error of a body says that the body was canceled: it is the cause,

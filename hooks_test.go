@@ -92,3 +92,48 @@ func TestAReceiverThatFailsAtItsEndHarmsNothing(t *testing.T) {
 		})
 	}
 }
+
+// An exitingError ends the goroutine that asks it.
+type exitingError struct{ method string }
+
+func (e exitingError) Error() string {
+	if e.method == "Error" {
+		runtime.Goexit()
+	}
+	return "of a test"
+}
+
+func (e exitingError) Is(error) bool {
+	if e.method == "Is" {
+		runtime.Goexit()
+	}
+	return false
+}
+
+func (e exitingError) As(any) bool {
+	if e.method == "As" {
+		runtime.Goexit()
+	}
+	return false
+}
+
+func TestAnErrorOfABodyThatEndsTheGoroutineHarmsNothing(t *testing.T) {
+	for _, method := range []string{"Error", "Is", "As"} {
+		t.Run(method, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
+			for range 3 {
+				task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+					if method == "Is" {
+						_ = c.Handle().Cancel() // else nobody asks
+					}
+					return 0, exitingError{method}
+				})
+				require.NoError(t, err)
+				_, err = task.Wait(soon(t))
+				assert.Equal(t, exitingError{method}, err)
+			}
+			require.EqualValues(t, 3, s.Stats().Bodies.Failed)
+			finish(t, s)
+		})
+	}
+}
