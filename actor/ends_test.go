@@ -75,14 +75,18 @@ func TestAStopIsHeededAfterTheMessageAtHand(t *testing.T) {
 
 func TestAStopEndsAWaitingActorWhoseMailboxIsNeverEmpty(t *testing.T) {
 	y := open(t)
-	r := spawn(t, y, nothing[int], Waiting(), Room(8))
+	r := spawn(t, y, func(*Context[int], int) error {
+		time.Sleep(time.Millisecond)
+		return nil
+	}, Waiting(), Room(8))
 	for range 2 {
 		go func() {
 			for r.Send(context.Background(), 1) == nil {
 			}
 		}()
 	}
-	require.Eventually(t, func() bool { return y.Stats().Dead == 0 && r.c.behind() > 0 }, time.Minute, 1)
+	full := func() bool { return r.c.side.Load().room.taken.Load() == 8 }
+	require.Eventually(t, full, time.Minute, time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, y.Stop(ctx))
