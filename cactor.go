@@ -12,6 +12,7 @@ import (
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/panicked"
 	"github.com/organzine/coro/internal/plain"
+	"github.com/organzine/coro/internal/race"
 )
 
 // A CActor is the reference of an actor in C, a coro_actor (docs/actors.md). It may be part of the
@@ -38,20 +39,35 @@ func (a CActor) Send(kind uint32, payload []byte) error {
 		return &OptionError{"CActor.Send", len(payload),
 			fmt.Sprintf("a message has up to %d bytes", CMessageBytes)}
 	}
-	if kind >= csrc.SystemKinds {
-		return &OptionError{"CActor.Send", kind, fmt.Sprintf("is the core's: use a kind below %d",
-			uint32(csrc.SystemKinds))}
+	if err := userKind("CActor.Send", kind); err != nil {
+		return err
 	}
+	race.Handles.Release()
 	return actorError(csrc.SendActor(uint64(a), kind, payload))
+}
+
+// userKind is an error if no sender may use the kind.
+func userKind(what string, kind uint32) error {
+	if kind < csrc.SystemKinds {
+		return nil
+	}
+	return &OptionError{what, kind, fmt.Sprintf("is the core's: use a kind below %d",
+		uint32(csrc.SystemKinds))}
 }
 
 // Stop has the actor end after the call of its behaviour that is under way. What waits becomes dead
 // letters. Stop does not wait. Errors: ErrActorEnded, ErrNoMemory.
-func (a CActor) Stop() error { return actorError(csrc.StopActor(uint64(a))) }
+func (a CActor) Stop() error {
+	race.Handles.Release()
+	return actorError(csrc.StopActor(uint64(a)))
+}
 
 // Drain has the actor end when it has handled all that it has accepted by now. Drain does not wait.
 // Errors: ErrActorEnded, ErrNoMemory.
-func (a CActor) Drain() error { return actorError(csrc.DrainActor(uint64(a))) }
+func (a CActor) Drain() error {
+	race.Handles.Release()
+	return actorError(csrc.DrainActor(uint64(a)))
+}
 
 func actorError(s csrc.Status) error { return statusError(s, ofActor) }
 
@@ -62,7 +78,8 @@ func actorError(s csrc.Status) error { return statusError(s, ofActor) }
 // The end of ctx ends the wait.
 //
 // Errors: ErrActorEnded, ErrMailboxFull; ErrNoAnswer: the actor has handled the question without an
-// answer, or was stopped; ErrAnswerSize; those of Func.Call; and an *OptionError for the types.
+// answer, or was stopped; ErrAnswerSize; those of Func.Call; and an *OptionError for the types,
+// and for a kind that no sender may use.
 func AskC[Q, R any](ctx context.Context, s *Scheduler, a CActor, kind uint32, question Q) (R, error) {
 	var r R
 	if err := fitsC[Q]("AskC", CQuestionBytes); err != nil {
@@ -71,10 +88,14 @@ func AskC[Q, R any](ctx context.Context, s *Scheduler, a CActor, kind uint32, qu
 	if err := fitsC[R]("AskC", CAnswerBytes); err != nil {
 		return r, err
 	}
+	if err := userKind("AskC", kind); err != nil {
+		return r, err
+	}
 	f, err := askFunc()
 	if err != nil {
 		return r, err
 	}
+	race.Handles.Release() // the actor may be another scheduler's
 	ask := csrc.Ask{To: uint64(a), Kind: kind, Bytes: uint8(unsafe.Sizeof(question)),
 		Wants: uint8(unsafe.Sizeof(r))}
 	copy(ask.Payload[:], bytesOf(&question))
@@ -142,14 +163,19 @@ func (m CMessage) Asker() (CAsker, bool) {
 // A CAsker waits for an answer.
 type CAsker struct{ words [2]uint64 }
 
-// Answer answers, with up to CAnswerBytes bytes, once. Errors: ErrStale: nobody waits any more;
-// ErrNoMemory, and an *OptionError for an answer that is too large.
+// Answer answers, with up to CAnswerBytes bytes, once. Errors: ErrAnswered: it was answered before,
+// or nobody waits any more; ErrNoMemory; and an *OptionError for an answer that is too large, and
+// for a zero CAsker.
 func (a CAsker) Answer(payload []byte) error {
 	if len(payload) > CAnswerBytes {
 		return &OptionError{"CAsker.Answer", len(payload),
 			fmt.Sprintf("an answer has up to %d bytes", CAnswerBytes)}
 	}
-	return statusError(csrc.AnswerAsker(a.words, payload), ofScheduler)
+	if a == (CAsker{}) {
+		return &OptionError{"CAsker.Answer", "zero value", "use one that CMessage.Asker has returned"}
+	}
+	race.Handles.Release()
+	return statusError(csrc.AnswerAsker(a.words, payload), ofAnswer)
 }
 
 // A CReceiver handles the messages of an actor in C. Its methods are called by one goroutine at a
@@ -190,6 +216,7 @@ func (s *Scheduler) SpawnCActor(r CReceiver) (CActor, error) {
 	goActors.Store(a.number, a)
 	a.stop = context.AfterFunc(s.life, a.end)
 	ids.Number = a.number
+	s.edge.Release()
 	ref, status := s.core.SpawnGoActor(&ids)
 	if status != csrc.OK {
 		a.stop()

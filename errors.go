@@ -75,6 +75,9 @@ var (
 	ErrMailboxFull = errors.New("coro: the actor's mailbox is full: send again later")
 	// ErrNoAnswer: the actor has handled the question without an answer, or will not handle it.
 	ErrNoAnswer = errors.New("coro: the actor has given no answer")
+	// ErrAnswered: the question was answered already, or nobody waits for the answer any more.
+	ErrAnswered = errors.New("coro: answered already, or given up by the one that has asked: " +
+		"answer once")
 	// ErrAnswerSize: the actor's answer has not the size of the type that was asked for.
 	ErrAnswerSize = errors.New("coro: the actor's answer has another size: use the type that it " +
 		"answers with")
@@ -116,6 +119,7 @@ const (
 	ofObject    // a semaphore, a lock, a condition, a once
 	ofWaitGroup // a wait group that was not destroyed
 	ofActor     // an actor in C
+	ofAnswer    // to a question to one
 )
 
 // statusError is the one map from the core's status codes to errors.
@@ -145,8 +149,11 @@ func notOK(s csrc.Status, k kind) error {
 	case csrc.Aborted:
 		return ErrAborted
 	case csrc.Stale:
-		if k == ofActor {
+		switch k {
+		case ofActor:
 			return ErrActorEnded
+		case ofAnswer:
+			return ErrAnswered
 		}
 		return ErrStale
 	case csrc.Busy:

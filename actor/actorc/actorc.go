@@ -11,6 +11,7 @@ import (
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/actor"
+	"github.com/organzine/coro/internal/bubble"
 )
 
 // Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind
@@ -20,6 +21,9 @@ import (
 // that has ended is an actor.ErrStopped.
 func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], error) {
 	if err := coro.CheckCMessage[M](); err != nil {
+		if e := (*coro.OptionError)(nil); errors.As(err, &e) {
+			e.What = "actorc.Of"
+		}
 		return actor.Ref[M]{}, err
 	}
 	tell := func(m M) error {
@@ -29,6 +33,9 @@ func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], erro
 		for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
 			if err := tell(m); !errors.Is(err, actor.ErrFull) {
 				return err
+			}
+			if bubble.In() { // time there passes before the actor in C has run
+				return coro.ErrBubble
 			}
 			select {
 			case <-ctx.Done():

@@ -188,6 +188,7 @@ func TestWhatCannotBeJoined(t *testing.T) {
 	s, y, _ := open(t)
 	var wrong *coro.OptionError
 	_, err := actorc.Of[string](y, 1, 0)
+	require.ErrorContains(t, err, "actorc.Of(string)")
 	require.ErrorAs(t, err, &wrong)
 	_, err = actorc.Of[[49]byte](y, 1, 0)
 	require.ErrorAs(t, err, &wrong)
