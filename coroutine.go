@@ -164,6 +164,9 @@ func start[T any](
 	c := &b.Coroutine
 	c.ctx = ctx.ctx
 	for _, o := range opts {
+		if o == nil {
+			return nil, nilOption("Go")
+		}
 		var options bodyOptions
 		o(&options)
 		c.daemon = c.daemon || options.daemon

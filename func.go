@@ -155,6 +155,9 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 		return Func[A, R]{}, err
 	}
 	for _, o := range opts {
+		if o == nil {
+			return Func[A, R]{}, nilOption("NewFunc")
+		}
 		if err := o(c); err != nil {
 			return Func[A, R]{}, err
 		}

@@ -29,6 +29,9 @@ func newConfig(opts []Option) (*config, error) {
 	c.Workers = min(runtime.GOMAXPROCS(0), csrc.WorkersMax)
 	c.executors = runtime.GOMAXPROCS(0)
 	for _, o := range opts {
+		if o == nil {
+			return nil, nilOption("New")
+		}
 		if err := o(c); err != nil {
 			return nil, err
 		}
@@ -46,6 +49,11 @@ func newConfig(opts []Option) (*config, error) {
 				csrc.WorkersMax)}
 	}
 	return c, nil
+}
+
+// nilOption is the error of a call that was given a nil option.
+func nilOption(call string) error {
+	return &OptionError{call, "nil", "an option is nil: leave it out"}
 }
 
 // number is an option that is a number in a range.

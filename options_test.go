@@ -3,8 +3,10 @@
 package coro_test
 
 import (
+	"context"
 	"errors"
 	"math"
+	"net"
 	"testing"
 
 	"github.com/organzine/coro"
@@ -162,4 +164,23 @@ func receive[T any](t *testing.T, c <-chan T) T {
 		require.Fail(t, "nothing came")
 		panic("unreachable")
 	}
+}
+
+// A nil option is an *OptionError of the call that has it, in each call that has options.
+func TestNilOptions(t *testing.T) {
+	_, err := coro.New(coro.WithWorkers(1), nil)
+	optionError(t, err, "New", "nil", "leave it out")
+	_, err = coro.NewFunc[coro.None, coro.None](testbody.Empty, nil)
+	optionError(t, err, "NewFunc", "nil")
+	s := newScheduler(t)
+	_, err = coro.Go(s, func(*coro.Coroutine) (int, error) { return 0, nil }, coro.AsDaemon(), nil)
+	optionError(t, err, "Go", "nil")
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	_, err = coro.GoContext(ctx, s, func(*coro.Coroutine) (int, error) { return 0, nil }, nil)
+	optionError(t, err, "Go", "nil")
+	l := listen(t, "tcp")
+	optionError(t, s.Serve(ctx, l, serveEcho, nil), "Serve", "nil")
+	_, err = l.Accept()
+	require.ErrorIs(t, err, net.ErrClosed, "Serve closes its listener in each case")
 }

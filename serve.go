@@ -108,7 +108,7 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	c := serveConfig{grace: serveGrace, linger: serveLinger}
 	for _, o := range opts {
 		if o == nil {
-			return &OptionError{"Serve", "nil", "is no ServeOption: leave it out"}
+			return nilOption("Serve")
 		}
 		if err := o(&c); err != nil {
 			return err

@@ -184,6 +184,7 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 // answer comes, the answer is dropped.
 func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	then func(c *Context[M], v R, err error) error) error {
+	c.check()
 	if to.c == nil || message == nil || then == nil {
 		return errorOf(to.address(), ErrNoRef)
 	}

@@ -1,7 +1,12 @@
 package actor
 
+import "github.com/organzine/coro/internal/asm"
+
 // A Context is an actor's, while its behaviour is called. It is for that call alone, and its
-// goroutine.
+// goroutine: do not keep it, nor give it to another goroutine. Where a method but Self and System is
+// called by another goroutine, or by an actor whose messages are of another type, it panics, and
+// Spawn returns an error. An actor of the same type, on the same executor, that calls a kept Context
+// has that act upon itself.
 type Context[M any] struct {
 	c *cell[M]
 	l *local[M]
@@ -9,10 +14,26 @@ type Context[M any] struct {
 }
 
 func (c *Context[M]) place() (*System, *slot) {
-	if c == nil || c.c == nil {
+	if c == nil || !c.isAtCall() {
 		return nil, nil
 	}
 	return c.h.sys, &c.c.slot
+}
+
+// isAtCall tells whether the caller is the goroutine that calls the behaviour, as far as goroutines
+// have numbers.
+func (c *Context[M]) isAtCall() bool {
+	if c.c == nil || thisCaller() != c.h && asm.Goroutine() != 0 {
+		return false
+	}
+	return c.h.slot == &c.c.slot
+}
+
+// check panics if a Context is used that was kept.
+func (c *Context[M]) check() {
+	if !c.isAtCall() {
+		panic("actor: a Context is used outside of the call that has it: keep Self(), and send it a message")
+	}
 }
 
 // Self is the actor.
@@ -22,10 +43,11 @@ func (c *Context[M]) Self() Ref[M] { return Ref[M]{c.c} }
 func (c *Context[M]) System() *System { return c.h.sys }
 
 // Name is that of the actor, as [Ref.Name].
-func (c *Context[M]) Name() string { return c.c.name() }
+func (c *Context[M]) Name() string { c.check(); return c.c.name() }
 
 // Stop ends the actor after this message. Those that wait become dead letters.
 func (c *Context[M]) Stop() {
+	c.check()
 	c.c.flags |= isStopping
 	c.h.stop = true
 }
@@ -33,6 +55,7 @@ func (c *Context[M]) Stop() {
 // Become has messages handled by r from the next one on. A restart makes the state of Spawn again.
 // Hooks of r are called as far as those of the state before were not.
 func (c *Context[M]) Become(r Receiver[M]) error {
+	c.check()
 	if isNil(r) {
 		return errorf(ErrOption, "Become: it is nil")
 	}

@@ -102,8 +102,8 @@ func (f *forwardFuncs[M]) load() (n uint32, lives bool) { return 0, true }
 func Forward[M any](y *System, tell func(m M) error, send func(ctx context.Context, m M) error) (
 	Ref[M], error,
 ) {
-	if tell == nil || send == nil {
-		return Ref[M]{}, errorf(ErrOption, "Forward needs two functions")
+	if y == nil || y.clock == nil || tell == nil || send == nil {
+		return Ref[M]{}, errorf(ErrOption, "Forward needs a System that New has made, and two functions")
 	}
 	return forwardTo(y, &forwardFuncs[M]{tell, send}), nil
 }

@@ -412,3 +412,81 @@ func TestCloseWithEverythingInFlight(t *testing.T) {
 		require.EqualValues(t, letters+n, st.Stopped, "each that was handled has left a timer")
 	}
 }
+
+// A Context that was kept is told, wherever it is used but by an actor of the same type on the same
+// executor.
+func TestKeptContext(t *testing.T) {
+	const told = "actor: a Context is used outside of the call that has it: keep Self(), and send it a message"
+	y := open(t, Executors(1))
+	var kept *Context[int]
+	keeps := func(c *Context[int], _ int) error { kept = c; return nil }
+	uses := map[string]func(){
+		"Name":      func() { kept.Name() },
+		"Stop":      func() { kept.Stop() },
+		"Become":    func() { _ = kept.Become(of(keeps)()) },
+		"After":     func() { kept.After(time.Hour, 1) },
+		"Every":     func() { kept.Every(time.Hour, 1) },
+		"Passivate": func() { kept.Passivate(time.Hour) },
+		"Watch":     func() { _, _ = kept.Watch(kept.Self(), func(Ended) int { return 1 }) },
+		"AskThen": func() {
+			_ = AskThen(kept, kept.Self(), func(Reply[int]) int { return 1 },
+				func(*Context[int], int, error) error { return nil })
+		},
+	}
+	for name, opts := range map[string][]SpawnOption{"plain": nil, "waiting": {Waiting()}} {
+		a := spawn(t, y, keeps, opts...)
+		require.NoError(t, a.Tell(1))
+		rest(t, y)
+		for use, f := range uses {
+			require.PanicsWithValue(t, told, f, name, use)
+		}
+		_, err := Spawn(kept, of(keeps))
+		require.ErrorIs(t, err, ErrOption)
+		require.ErrorContains(t, err, "no Context of a call under way")
+		// an actor of another type: it fails
+		other := spawn(t, y, func(*Context[string], string) error { kept.Stop(); return nil }, StopOnFailure())
+		require.NoError(t, other.Tell(""))
+		<-other.Done()
+		rest(t, y)
+		require.NoError(t, a.Tell(1), "a goes on")
+		rest(t, y)
+	}
+	st := y.Stats()
+	require.EqualValues(t, 2, st.Failures)
+	require.EqualValues(t, 4, st.Handled)
+}
+
+func TestZeroSystem(t *testing.T) {
+	ctx := context.Background()
+	newActor := of(func(*Context[int], int) error { return nil })
+	for _, y := range []*System{nil, {}} {
+		_, err := Spawn(y, newActor, Name("x"))
+		require.ErrorIs(t, err, ErrOption)
+		require.ErrorContains(t, err, "that New has made")
+		_, err = Forward(y, func(int) error { return nil }, func(context.Context, int) error { return nil })
+		require.ErrorIs(t, err, ErrOption)
+		_, err = Lookup[int](y, "x")
+		require.Error(t, err)
+		for _, err := range []error{y.Rest(ctx), y.Run(ctx), y.Drain(ctx), y.Stop(ctx), y.Close()} {
+			require.ErrorIs(t, err, ErrOption)
+			require.ErrorContains(t, err, "make it with New")
+		}
+	}
+	// no reference is no actor's, behind a pointer too
+	y := open(t)
+	var none *Ref[int]
+	var errs []error
+	a := spawn(t, y, func(c *Context[int], _ int) error {
+		for _, to := range []Address{nil, Ref[int]{}, none} {
+			_, err := c.Watch(to, func(Ended) int { return 1 })
+			errs = append(errs, err)
+		}
+		return nil
+	})
+	require.NoError(t, a.Tell(1))
+	rest(t, y)
+	require.Len(t, errs, 3)
+	for _, err := range errs {
+		require.ErrorIs(t, err, ErrNoRef)
+	}
+}

@@ -12,6 +12,7 @@ import (
 // actor that passivates costs a timer for each d, but none while it has children or awaits answers,
 // and a look at the clock for each turn.
 func (c *Context[M]) Passivate(d time.Duration) {
+	c.check()
 	if c.c.flags&isEnding != 0 { // Stopped has called it
 		return
 	}

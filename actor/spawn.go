@@ -165,8 +165,8 @@ func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOpt
 	if at != nil {
 		y, parent = at.place()
 	}
-	if y == nil {
-		return none, errorf(ErrOption, "Spawn: no System, and no Context of a call under way")
+	if y == nil || y.clock == nil {
+		return none, errorf(ErrOption, "Spawn: no System that New has made, and no Context of a call under way")
 	}
 	if newActor == nil {
 		return none, errorf(ErrOption, "Spawn: no function that makes the actor")

@@ -249,9 +249,12 @@ func (y *System) Rest(ctx context.Context) error {
 	}
 }
 
-// reached is the error of a caller that would wait for y, and is in a bubble where y is in none,
-// or the other way round.
+// reached is the error of a caller that would wait for y, where New has not made y, and where the
+// caller is in a bubble and y in none, or the other way round.
 func (y *System) reached() error {
+	if y == nil || y.clock == nil {
+		return errorf(ErrOption, "a zero System: make it with New")
+	}
 	if bubble.In() != y.inBubble {
 		return errorf(ErrBubble, "make the System where it is used")
 	}

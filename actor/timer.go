@@ -52,6 +52,7 @@ type timer[M any] struct {
 // accepted now: if the actor ends before, or is restarted, m becomes a dead letter at that moment. In
 // Stopped it becomes one at once. It costs some 300 ns.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
+	c.check()
 	if c.c.flags&stateIsOver != 0 {
 		c.c.pool().deadMessage(c.c, m, Stopped, ErrStopped)
 		return Timer{}
@@ -67,6 +68,7 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 // message whose predecessor is not handled yet is left out; one that waits when the timer ends is not
 // handled. d is 1 µs at least. In Stopped it is nothing.
 func (c *Context[M]) Every(d time.Duration, m M) Timer {
+	c.check()
 	if c.c.flags&stateIsOver != 0 {
 		return Timer{}
 	}

@@ -74,6 +74,7 @@ func (x *side) unwatch(at *list.Element) {
 // restarted, before target ends, there is no notice. Watch, and to take it back, cost some 200 ns,
 // however many watchers there are.
 func (c *Context[M]) Watch(target Address, message func(Ended) M) (unwatch func() bool, err error) {
+	c.check()
 	s := addressOf(target)
 	if s == nil || message == nil {
 		return nil, errorOf(s, ErrNoRef)
@@ -119,7 +120,7 @@ func notices[M any](c *cell[M], name string, message func(Ended) M) func(cause e
 
 // addressOf is the single actor of an address, or nil.
 func addressOf(a Address) *slot {
-	if a == nil || a.Done() == nil {
+	if a == nil || isNil(a) || a.Done() == nil {
 		return nil
 	}
 	return a.address()
