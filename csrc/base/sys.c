@@ -73,7 +73,10 @@ size_t coroi_page(void)
 
 bool coroi_has_membarrier(void)
 {
-	return has_membarrier;
+	KEEP_ERRNO;
+	/* a filter may have been installed since the start */
+	return has_membarrier &&
+	       syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void coroi_membarrier(void)

@@ -49,7 +49,7 @@ int coroi_set_remove(int set, int fd)
 	return AGAIN(epoll_ctl(set, EPOLL_CTL_DEL, fd, &e));
 }
 
-/* Atomic, relaxed: a hint, that the kernel has no epoll_pwait2. */
+/* Atomic, relaxed: a hint, that there is no epoll_pwait2. */
 static uint32_t in_milliseconds;
 
 int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns)
@@ -58,7 +58,7 @@ int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns)
 	if (ns > 0 && !at_load_rlx(&in_milliseconds)) {
 		struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 		long n = syscall(SYS_epoll_pwait2, set, event, most, &t, NULL, 0);
-		if (n >= 0 || errno != ENOSYS)
+		if (n >= 0 || !coroi_is_refused(errno))
 			return n < 0 ? -errno : (int)n;
 		at_store_rlx(&in_milliseconds, 1);
 	}
@@ -228,14 +228,20 @@ void coroi_sys_prompt(int fd)
 				       sizeof option[i].value));
 }
 
+/* Without RWF_NOWAIT these are the old system calls, which no filter refuses that lets files be read.
+ */
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now)
 {
-	return AGAIN(preadv2(fd, v, n, offset < 0 ? -1 : offset, now ? RWF_NOWAIT : 0));
+	if (now)
+		return AGAIN(preadv2(fd, v, n, offset < 0 ? -1 : offset, RWF_NOWAIT));
+	return offset < 0 ? coroi_sys_readv(fd, v, n) : AGAIN(preadv(fd, v, n, offset));
 }
 
 int64_t coroi_sys_pwrite(int fd, const struct iovec *v, int n, int64_t offset, bool now)
 {
-	return AGAIN(pwritev2(fd, v, n, offset < 0 ? -1 : offset, now ? RWF_NOWAIT : 0));
+	if (now)
+		return AGAIN(pwritev2(fd, v, n, offset < 0 ? -1 : offset, RWF_NOWAIT));
+	return offset < 0 ? coroi_sys_writev(fd, v, n) : AGAIN(pwritev(fd, v, n, offset));
 }
 
 int coroi_sys_fsync(int fd)

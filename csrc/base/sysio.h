@@ -9,12 +9,21 @@
 #ifndef COROI_SYSIO_H
 #define COROI_SYSIO_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+/* coroi_is_refused - with this errno a system call was not made that came later than others: the
+ * kernel does not know it, or a filter (seccomp) that was written before it does not. Such filters
+ * answer with EPERM. For calls that do not fail with EPERM of their own. */
+static inline bool coroi_is_refused(int number)
+{
+	return number == ENOSYS || number == EPERM;
+}
 
 /* ---- sets of descriptors */
 
@@ -24,8 +33,8 @@ int coroi_set_add(int set, int fd, uint32_t events, uint64_t data);
 int coroi_set_remove(int set, int fd);
 
 /* coroi_set_wait - wait for at most `most` events, and at most ns; ns < 0: without a limit. A
- * kernel without epoll_pwait2 (before 5.11) rounds ns up to milliseconds. Returns: their number;
- * -EINTR. */
+ * kernel without epoll_pwait2 (before 5.11), or with a filter that refuses it, rounds ns up to
+ * milliseconds. Returns: their number; -EINTR. */
 int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns);
 
 /* coroi_event_clear - what was rung by coroi_event_ring (sys.h) is readable no more. */
@@ -81,7 +90,8 @@ int coroi_sys_waiting(int fd);
 void coroi_sys_prompt(int fd);
 
 /* ---- files. offset < 0: at the file's own position. now: without waiting for the disk (-EAGAIN:
- * that is not possible; -EOPNOTSUPP: the file system does not know). Else blocking. */
+ * that is not possible; -EOPNOTSUPP: the file system does not know; -ENOSYS, -EPERM: the kernel, or
+ * a filter, does not; -EPERM also as below). Else blocking. */
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now);
 int64_t coroi_sys_pwrite(int fd, const struct iovec *v, int n, int64_t offset, bool now);
 int coroi_sys_fsync(int fd);

@@ -96,6 +96,14 @@ static int64_t elsewhere(const struct job *j)
 	return coroi_is_dense(coroi_current(coroi_self())) ? by_thread_aside(j) : by_thread(&own);
 }
 
+/* is_for_thread - the call at once has come to n, and a thread's may do better: the page cache has
+ * not what is wanted, or the file system, the kernel or a filter does not know RWF_NOWAIT. */
+static bool is_for_thread(int64_t n)
+{
+	return n < 0 &&
+	       (n == -EAGAIN || n == -EOPNOTSUPP || n == -EINVAL || coroi_is_refused((int)-n));
+}
+
 int64_t coroi_file_transfer(struct coroi_slot *p, coro_fd f, bool writes, const struct iovec *v,
 			    int n, int64_t offset)
 {
@@ -105,15 +113,14 @@ int64_t coroi_file_transfer(struct coroi_slot *p, coro_fd f, bool writes, const 
 			.offset = offset,
 			.what = writes ? WRITE : READ};
 
-	if (!at_load_rlx(&p->no_nowait)) {
-		int64_t came = file_call(&j, true);
-		if (came == -EOPNOTSUPP || came == -ENOSYS || came == -EINVAL)
-			/* by the file system, or by an old kernel; or the call is refused anyway */
-			at_store_rlx(&p->no_nowait, came != -EINVAL);
-		else if (came != -EAGAIN)
-			return result_of(came);
-	}
-	return elsewhere(&j);
+	int64_t now = at_load_rlx(&p->no_nowait) ? -EAGAIN : file_call(&j, true);
+	if (!is_for_thread(now))
+		return result_of(now);
+	int64_t came = elsewhere(&j);
+	/* of -EINVAL and -EPERM it is not known whether they mean this call, or its flag */
+	if (now == -EOPNOTSUPP || now == -ENOSYS || (now == -EPERM && came >= 0))
+		at_store_rlx(&p->no_nowait, 1);
+	return came;
 }
 
 /* on_file - enter f for a call at an offset, or one that needs none (0). */

@@ -73,7 +73,8 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 
 	w->id = (uint16_t)id;
 	w->sched = s;
-	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
+	w->exchange = id ? s->worker[0].exchange
+			 : o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
 	w->budget = o->handover_budget < 0 ? 0
 		    : o->handover_budget   ? (uint32_t)o->handover_budget
 					   : HANDOVER_BUDGET;

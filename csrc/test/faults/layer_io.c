@@ -40,6 +40,10 @@ STAND_IN(int, fsync, FAULT_IO, (int fd), (fd))
 STAND_IN(int, getsockopt, FAULT_IO, (int fd, int level, int name, void *v, socklen_t *n),
 	 (fd, level, name, v, n))
 STAND_IN(int, poll, FAULT_IO, (struct pollfd * p, nfds_t n, int ms), (p, n, ms))
+STAND_IN(ssize_t, preadv, FAULT_IO, (int fd, const struct iovec *v, int n, off_t at),
+	 (fd, v, n, at))
+STAND_IN(ssize_t, pwritev, FAULT_IO, (int fd, const struct iovec *v, int n, off_t at),
+	 (fd, v, n, at))
 STAND_IN(ssize_t, preadv2, FAULT_IO, (int fd, const struct iovec *v, int n, off_t at, int flags),
 	 (fd, v, n, at, flags))
 STAND_IN(ssize_t, pwritev2, FAULT_IO, (int fd, const struct iovec *v, int n, off_t at, int flags),
