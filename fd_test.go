@@ -128,6 +128,41 @@ func adoptAndBack(t *testing.T, turns int) {
 	finish(t, s)
 }
 
+// C connects to a Unix socket whose queue is full until Go accepts.
+func TestConnectWaitsForRoomInTheQueue(t *testing.T) {
+	const clients = 6
+	s := newScheduler(t, coro.WithWorkers(1))
+	dir, err := os.MkdirTemp("", "coro") // a short name
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, os.RemoveAll(dir)) }()
+	var path [40]byte
+	require.Less(t, copy(path[:39], dir+"/s"), 39)
+	l, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Bind(l, &syscall.SockaddrUnix{Name: dir + "/s"}))
+	require.NoError(t, syscall.Listen(l, 1))
+	connects := coro.MustFunc[[40]byte, int64](testbody.ConnectsBody)
+	var tasks []*coro.Task[int64]
+	for range clients {
+		task, err := connects.Start(s, path)
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	parked(t, s, clients-2)
+	for range clients {
+		c, _, err := syscall.Accept(l)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Close(c))
+	}
+	for _, task := range tasks {
+		status, err := task.Wait(background)
+		require.NoError(t, err)
+		assert.Zero(t, status)
+	}
+	require.NoError(t, syscall.Close(l))
+	finish(t, s)
+}
+
 func TestAdoptOfOtherKinds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	path := filepath.Join(t.TempDir(), "socket")

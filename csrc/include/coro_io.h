@@ -214,7 +214,9 @@ int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline
  * CORO_ESTALE, CORO_ECLOSED. */
 int coro_serve_ends(coro_fd f);
 
-/* coro_connect - as connect(2). After an error the descriptor is to be closed. */
+/* coro_connect - as connect(2). Where a Unix socket's queue is full the call tries again until the
+ * deadline, after 1 ms, and then after twice the time, up to 32 ms; with the deadline 0 the status is
+ * that of EAGAIN. After another error the descriptor is to be closed. */
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline);
 
 /* coro_shutdown - as shutdown(2). It wakes a call that waits. */

@@ -5,6 +5,8 @@
  */
 #include "io/transfer.h"
 
+#include "base/sys.h"
+#include "base/sysio.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -75,27 +77,35 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	}
 }
 
-/* A file, which is always ready, is read or written. A deadline that is over is looked at here,
- * too: calls that never wait would not come to it. */
-int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io)
+/* begin_call - O1. A deadline that is over is looked at here, too: calls that never wait would not
+ * come to it. Returns: CORO_OK: f is entered; a status. */
+static inline int begin_call(coro_fd f, uint64_t use, uint64_t deadline, struct coroi_slot **p)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_slot *p;
-	int64_t n;
 
 	if (coroi_spend_here(w)) {
 		coroi_spent(deadline);
 		w = coroi_here(); /* it may be another one */
 	}
-	int status = coroi_fd_enter_here(f, use, &p);
+	int status = coroi_fd_enter_here(f, use, p);
+	if (coroi_unlikely(!status && coroi_is_over(w, deadline))) {
+		coroi_fd_leave(*p, f, use);
+		status = CORO_ETIMEDOUT;
+	}
+	return status;
+}
+
+/* A file, which is always ready, is read or written. */
+int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io)
+{
+	struct coroi_slot *p;
+	int status = begin_call(f, use, deadline, &p);
+
 	if (coroi_unlikely(status))
 		return status;
-	if (coroi_unlikely(coroi_is_over(w, deadline)))
-		n = CORO_ETIMEDOUT;
-	else if (coroi_unlikely(p->kind == COROI_KIND_FILE && io->v))
-		n = coroi_file_transfer(p, f, use == COROI_FD_OUT_USE, io->v, io->n, -1);
-	else
-		n = run(p, f, use, deadline, io);
+	int64_t n = coroi_unlikely(p->kind == COROI_KIND_FILE && io->v)
+			    ? coroi_file_transfer(p, f, use == COROI_FD_OUT_USE, io->v, io->n, -1)
+			    : run(p, f, use, deadline, io);
 	coroi_fd_leave(p, f, use);
 	return n;
 }
@@ -344,6 +354,10 @@ int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t
 	return status;
 }
 
+#define NO_ROOM               1 /* call_connect: the queue is full of the socket that listens */
+#define CONNECT_PAUSE_NS      UINT64_C(1000000)
+#define CONNECT_PAUSE_MOST_NS (32 * CONNECT_PAUSE_NS)
+
 /* call_connect - the first call begins, and every other asks what has become of it. */
 static int64_t call_connect(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
@@ -351,19 +365,47 @@ static int64_t call_connect(const struct coroi_slot *p, int fd, const struct cor
 	int n = coroi_sys_connect(fd, io->more, io->length);
 	(void)p;
 
+	if (n == -EAGAIN)
+		return NO_ROOM; /* of a Unix socket: nothing has begun */
 	if (n == -EISCONN && own->flags)
 		return 0;
 	own->flags = 1;
-	/* EAGAIN: a Unix socket's peer has no room in its queue, which no event tells of */
-	return n == -EINPROGRESS || n == -EALREADY ? -EAGAIN : n == -EAGAIN ? -ECONNREFUSED : n;
+	return n == -EINPROGRESS || n == -EALREADY ? -EAGAIN : n;
+}
+
+/* pause_connect - no event tells that a Unix socket's queue has room: wait a while, and longer each
+ * time. A close of f ends the wait. Returns: CORO_OK: try again; a status. */
+static int pause_connect(struct coroi_slot *p, coro_fd f, uint64_t deadline, uint64_t *pause)
+{
+	uint64_t now = coroi_now_ns();
+
+	if (!deadline)
+		return NOT_NOW;
+	if (now >= deadline)
+		return CORO_ETIMEDOUT;
+	uint64_t until = deadline - now < *pause ? deadline : now + *pause;
+	*pause = *pause < CONNECT_PAUSE_MOST_NS ? 2 * *pause : CONNECT_PAUSE_MOST_NS;
+	int status = coroi_fd_await(p, f, COROI_FD_OUT_USE, until, "coro_connect");
+	return status == CORO_ETIMEDOUT ? CORO_OK : status;
 }
 
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline)
 {
 	static const struct coroi_io_kind connect = {.call = call_connect, .name = "coro_connect"};
 	struct coroi_io io = {.kind = &connect, .more = (void *)(uintptr_t)to, .length = length};
+	uint64_t pause = CONNECT_PAUSE_NS;
+	struct coroi_slot *p;
+	int64_t n;
 
-	return to ? (int)coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+	int status = to ? begin_call(f, COROI_FD_OUT_USE, deadline, &p) : CORO_EINVAL;
+	if (status)
+		return status;
+	do
+		if ((n = run(p, f, COROI_FD_OUT_USE, deadline, &io)) == NO_ROOM)
+			status = pause_connect(p, f, deadline, &pause);
+	while (n == NO_ROOM && !status);
+	coroi_fd_leave(p, f, COROI_FD_OUT_USE);
+	return n == NO_ROOM ? status : (int)n;
 }
 
 int coro_shutdown(coro_fd f, int how)

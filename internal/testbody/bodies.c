@@ -63,7 +63,7 @@ void testbody_spin(void *arg, void *result)
 		;
 }
 
-static void wait_for_stop(void *arg)
+void testbody_wait_for_stop(void *arg)
 {
 	(void)arg;
 	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
@@ -75,7 +75,7 @@ void testbody_blocks(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	ADD(testbody_ran, 1);
-	coro_blocking(wait_for_stop, NULL);
+	coro_blocking(testbody_wait_for_stop, NULL);
 }
 
 void testbody_abort(void *arg, void *result)

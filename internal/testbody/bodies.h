@@ -17,6 +17,7 @@ void testbody_park(void *arg, void *result); /* result int32: what coro_park ret
 void testbody_laps(void *arg, void *result);
 void testbody_spin(void *arg, void *result);   /* says that it ran, computes until testbody_stop */
 void testbody_blocks(void *arg, void *result); /* says that it ran, blocks until testbody_stop */
+void testbody_wait_for_stop(void *arg);        /* what it has called by coro_blocking */
 void testbody_abort(void *arg, void *result);
 /* arg int64: the number of yields; adds 1 to the sum afterwards */
 void testbody_yield(void *arg, void *result);

@@ -1,12 +1,19 @@
 /* io.c - see io.h. */
+#define _GNU_SOURCE
 #include "io.h"
 
+#include "bodies.h"
+
+#include <dlfcn.h>
 #include <limits.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 void testbody_fd_echo(void *arg, void *result)
 {
@@ -155,4 +162,53 @@ void testbody_serve_options(void *arg, void *result)
 		if (coro_write_all(f, bytes, sizeof bytes, NULL, CORO_FOREVER))
 			return;
 	}
+}
+
+static _Atomic uint32_t lookups;
+
+typedef int look_up(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+/* In the place of the C library's. */
+__attribute__((visibility("default"))) int getaddrinfo(const char *node, const char *service,
+						       const struct addrinfo *hints,
+						       struct addrinfo **out)
+{
+	if (!node || strcmp(node, "testbody.invalid")) {
+		look_up *own = (look_up *)dlsym(RTLD_NEXT, "getaddrinfo");
+		return own(node, service, hints, out);
+	}
+	lookups++;
+	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	lookups--;
+	return EAI_AGAIN;
+}
+
+void testbody_looks_up(void *arg, void *result)
+{
+	struct addrinfo *list;
+	int error;
+
+	*(int64_t *)result = coro_getaddrinfo("testbody.invalid", NULL, NULL, &list, &error,
+					      coro_now() + *(uint64_t *)arg);
+}
+
+uint32_t testbody_lookups(void)
+{
+	return lookups;
+}
+
+void testbody_connects(void *arg, void *result)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int64_t *status = result;
+	coro_fd f;
+
+	memcpy(to.sun_path, arg, 40);
+	*status = coro_fd_adopt(&f, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), 0);
+	if (*status)
+		return;
+	*status = coro_connect(f, (struct sockaddr *)&to, sizeof to,
+			       coro_now() + UINT64_C(10000000000));
+	coro_fd_close(f);
 }

@@ -41,3 +41,12 @@ var ServeOptionsBody = unsafe.Pointer(C.testbody_serve_options)
 
 // ServeOptions is the number of these bytes.
 const ServeOptions = C.TESTBODY_OPTIONS
+
+// LooksUpBody is testbody_looks_up of io.h, ConnectsBody testbody_connects, and Lookups
+// testbody_lookups.
+var (
+	LooksUpBody  = unsafe.Pointer(C.testbody_looks_up)
+	ConnectsBody = unsafe.Pointer(C.testbody_connects)
+)
+
+func Lookups() int { return int(C.testbody_lookups()) }

@@ -29,6 +29,7 @@ var (
 	Laps       = unsafe.Pointer(C.testbody_laps)
 	Spin       = unsafe.Pointer(C.testbody_spin)
 	Blocks     = unsafe.Pointer(C.testbody_blocks)
+	Blocked    = unsafe.Pointer(C.testbody_wait_for_stop) // what it calls
 	Abort      = unsafe.Pointer(C.testbody_abort)
 	Yield      = unsafe.Pointer(C.testbody_yield)
 	Tree       = unsafe.Pointer(C.testbody_tree)
@@ -129,6 +130,7 @@ const (
 	EPERM     = int32(C.CORO_EPERM)
 	ESTALE    = int32(C.CORO_ESTALE)
 	ECANCELED = int32(C.CORO_ECANCELED)
+	ETIMEDOUT = int32(C.CORO_ETIMEDOUT)
 	EABORTED  = int32(C.CORO_EABORTED)
 	EOVERFLOW = int32(C.CORO_EOVERFLOW)
 	EBUSY     = int32(C.CORO_EBUSY)
