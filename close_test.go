@@ -5,6 +5,7 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"sync"
@@ -210,6 +211,42 @@ func TestAnExpiredCloseReportsWhatDoesNotEnd(t *testing.T) {
 	assert.Equal(t, testbody.ECANCELED, status, "the others have ended meanwhile")
 	testbody.Stop()
 	assert.NoError(t, s.Close(background))
+}
+
+// What threads of the scheduler go on with is named: a C function that blocks, and look-ups of names
+// whose coroutines have given up.
+func TestAnExpiredCloseNamesCallsOfOtherThreads(t *testing.T) {
+	expired, cancel := context.WithCancel(background)
+	cancel()
+	for _, c := range []struct {
+		begin func(s *coro.Scheduler)
+		want  []string
+	}{
+		{func(s *coro.Scheduler) {
+			require.NoError(t, coro.MustFunc[coro.None, coro.None](testbody.Blocks).Spawn(s, coro.None{}))
+			eventually(t, func() bool { return s.Stats().Blocking.Busy == 1 }, "it blocks")
+		}, []string{fmt.Sprintf("0x%x", uintptr(testbody.Blocked))}},
+		{func(s *coro.Scheduler) {
+			looksUp := coro.MustFunc[uint64, int64](testbody.LooksUpBody)
+			for range 2 {
+				task, err := looksUp.Start(s, 1e9)
+				require.NoError(t, err)
+				status, err := task.Wait(background)
+				require.NoError(t, err)
+				assert.EqualValues(t, testbody.ETIMEDOUT, status)
+			}
+			require.Equal(t, 2, testbody.Lookups())
+			require.NoError(t, s.Rest(background), "nothing comes of them")
+		}, []string{"coro_getaddrinfo", "coro_getaddrinfo"}},
+	} {
+		s := newScheduler(t)
+		c.begin(s)
+		var running *coro.RunningError
+		require.ErrorAs(t, s.Close(expired), &running)
+		assert.Equal(t, c.want, running.Funcs)
+		testbody.Stop()
+		assert.NoError(t, s.Close(background))
+	}
 }
 
 func TestCloseDropsWhatAPausedSchedulerNeverStarted(t *testing.T) {

@@ -248,16 +248,38 @@ func (e *DeadlockError) Error() string {
 	return b.String()
 }
 
-// A RunningError is returned by Close when coroutines do not end although they were canceled.
+// A RunningError is returned by Close when coroutines do not end although they were canceled, or
+// look-ups of names go on that they have begun.
 type RunningError struct {
-	// names of the C and Go functions that are running, or wait in shield sections
+	// names of the C and Go functions that are running, that other threads call for coroutines
+	// (those of coro_blocking, coro_getaddrinfo, coro_pread and their like), or that wait in
+	// shield sections; a name for each. If there are none, those of coroutines that are left.
 	Funcs []string
 	Cause error // why Close stopped waiting
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "),
+	if len(e.Funcs) == 0 {
+		return fmt.Sprintf("coro: close: threads are still ending: %v", e.Cause)
+	}
+	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(counted(e.Funcs), ", "),
 		e.Cause)
+}
+
+// counted returns each name once, with how often it is there.
+func counted(names []string) (list []string) {
+	count := map[string]int{}
+	for _, name := range names {
+		if count[name]++; count[name] == 1 {
+			list = append(list, name)
+		}
+	}
+	for i, name := range list {
+		if n := count[name]; n > 1 {
+			list[i] = fmt.Sprintf("%s (%d times)", name, n)
+		}
+	}
+	return list
 }
 
 func (e *RunningError) Unwrap() error { return e.Cause }

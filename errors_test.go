@@ -49,6 +49,10 @@ func TestARunningErrorNamesAndWraps(t *testing.T) {
 		Cause: context.DeadlineExceeded}
 	assert.Equal(t, "coro: close: still running: f, g: context deadline exceeded", err.Error())
 	assert.True(t, errors.Is(err, context.DeadlineExceeded))
+	err = &coro.RunningError{Funcs: []string{"f", "g", "f", "f"}, Cause: context.Canceled}
+	assert.Equal(t, "coro: close: still running: f (3 times), g: context canceled", err.Error())
+	err = &coro.RunningError{Cause: context.Canceled}
+	assert.Equal(t, "coro: close: threads are still ending: context canceled", err.Error())
 }
 
 func TestAPanicErrorIsOneLineAndPrintsItsStackWhenAsked(t *testing.T) {

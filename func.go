@@ -125,6 +125,12 @@ func funcName(fn uintptr) string {
 	return "0x" + strconv.FormatUint(uint64(fn), 16)
 }
 
+func init() {
+	for fn, name := range csrc.Functions() {
+		funcNames.Store(fn, name)
+	}
+}
+
 // keepName keeps the name that was given, or else the C name of a function that has none yet.
 func (c *funcConfig) keepName() {
 	name := c.name

@@ -292,10 +292,11 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	return out, n
 }
 
-// Running returns the functions of the coroutines that run now, at most one for each worker.
+// Running returns the functions of the coroutines that run now, at most one for each worker, and what
+// is called by other threads for coroutines: Functions tells the names of the library's own.
 func (s *Scheduler) Running() []uintptr {
-	const shielded = 64 // most of those that wait in shield sections
-	list := make([]C.coro_fn, s.Workers()+shielded)
+	const others = 128 // most of those that wait in shield sections, or are called by other threads
+	list := make([]C.coro_fn, s.Workers()+others)
 	crossing()
 	n := int(C.coroi_running(s.c, &list[0], C.size_t(len(list))))
 	out := make([]uintptr, n)

@@ -7,6 +7,18 @@ import "C"
 
 import "syscall"
 
+// Functions are those of coro_io.h that threads call for coroutines, with their names.
+func Functions() map[uintptr]string {
+	return map[uintptr]string{
+		uintptr(C.coro_getaddrinfo): "coro_getaddrinfo",
+		uintptr(C.coro_fsync):       "coro_fsync",
+		uintptr(C.coro_pread):       "coro_pread",
+		uintptr(C.coro_pwrite):      "coro_pwrite",
+		uintptr(C.coro_read):        "coro_read",
+		uintptr(C.coro_write):       "coro_write",
+	}
+}
+
 // Duplicate makes another number for the descriptor fd, which is closed in programs that the process
 // starts, or tells the errno. Neither becomes blocking, as by os.File.Fd.
 func Duplicate(fd uintptr) (duplicate int, errno uintptr) {

@@ -276,6 +276,7 @@ func Duplicate(fd uintptr) (int, uintptr)                            { return 0,
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func FunctionName(fn uintptr) string                                 { return "" }
+func Functions() map[uintptr]string                                  { return nil }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
 func LateFunctions() int                                             { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }

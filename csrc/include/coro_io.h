@@ -238,8 +238,12 @@ int coro_fsync(coro_fd f);
  * coro_getaddrinfo - as getaddrinfo(3), by a thread of the pool. *out is to be freed by
  * freeaddrinfo(3).
  *
- * A call that has been canceled, or timed out, returns at once; its thread finishes it, and the
- * answer is dropped.
+ * Look-ups have half of the pool's threads at most (coro_options.blocking_threads), and more wait
+ * their turn: however long name servers do not answer, files and coro_blocking have the other half.
+ *
+ * A call that has been canceled, or timed out, returns at once. A look-up that has not begun is
+ * taken back. One that has begun holds its thread until getaddrinfo returns, and the answer is
+ * dropped; the end of the scheduler waits for it, as it joins its threads.
  * Returns: CORO_OK; CORO_EINVAL; CORO_EAGAIN: no thread can be had; CORO_ENOMEM; or 1: *error is
  *          what getaddrinfo has returned, for gai_strerror(3).
  */

@@ -13,8 +13,11 @@
 
 /* A thread of the pool, on its own stack. */
 struct coroi_thread {
-	struct coroi_thread *next; /* in `idle` */
+	struct coroi_thread *next;            /* in `idle` */
+	struct coroi_thread *next_all, *prev; /* in `all` */
 	struct coroi_job *job;
+	coro_fn what; /* of the job that this thread does, or NULL; atomic, relaxed */
+	bool looks_up;
 	uint32_t ev;             /* atomic, a futex; 1: there is a job, or the thread is to end */
 	struct coroi_rec *rec;   /* the coroutine whose job this thread does, or NULL */
 	struct coroi_rec *rider; /* the coroutine that goes on here, or NULL */
@@ -44,14 +47,56 @@ static COROI_NOINLINE struct coroi_thread *here(void)
 
 static void enqueue(struct coroi_pool *p, struct coroi_job *j)
 {
-	coroi_dlist_add(p, j);
-	j->queued = true;
+	coroi_dlist_add(&p->queue, j);
+	j->where = COROI_JOB_QUEUED;
 }
 
 static void dequeue(struct coroi_pool *p, struct coroi_job *j)
 {
-	coroi_dlist_remove(p, j);
-	j->queued = false;
+	coroi_dlist_remove(&p->queue, j);
+	j->where = COROI_JOB_TAKEN;
+}
+
+/* admit - K2: may j have a thread? Else it is in the line. */
+static bool admit(struct coroi_pool *p, struct coroi_job *j)
+{
+	if (!j->is_lookup)
+		return true;
+	if (p->lookups < p->lookups_most) {
+		p->lookups++;
+		return true;
+	}
+	coroi_dlist_add(&p->line, j);
+	j->where = COROI_JOB_IN_LINE;
+	return false;
+}
+
+/* next_lookup - K5. */
+static void next_lookup(struct coroi_pool *p)
+{
+	struct coroi_job *j = p->line.first;
+
+	if (j) {
+		coroi_dlist_remove(&p->line, j);
+		enqueue(p, j);
+	} else {
+		p->lookups--;
+	}
+}
+
+/* empty - take all out of the queue and the line. Returns: the jobs, linked by next. */
+static struct coroi_job *empty(struct coroi_pool *p)
+{
+	struct coroi_job *all = NULL, *j;
+
+	while ((j = p->queue.first)) {
+		dequeue(p, j);
+		if (j->is_lookup)
+			next_lookup(p);
+		j->next = all;
+		all = j;
+	}
+	return all;
 }
 
 /* ---------------------------------------------------------------------------------- the threads */
@@ -63,11 +108,15 @@ static void make(struct coroi_thread *t, struct coroi_job *j)
 	struct coro_scheduler *s = j->pool->sched;
 
 	t->rec = rec;
+	t->looks_up = j->is_lookup;
+	at_store_rlx(&t->what, j->what);
 	j->fn(j->arg);
+	at_store_rlx(&t->what, (coro_fn)NULL);
 	t->rec = NULL;
-	if (rec)
+	if (rec) {
 		coroi_event_send(rec); /* the job is gone from now on */
-	coroi_pending_end(s);
+		coroi_pending_end(s);
+	}
 }
 
 /* still_idle - take t off the list of idle threads. False: a submit has taken it. With the lock. */
@@ -85,7 +134,10 @@ static bool still_idle(struct coroi_pool *p, struct coroi_thread *t)
 static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 {
 	coroi_lock(&p->lock);
-	struct coroi_job *j = p->first;
+	if (t->looks_up)
+		next_lookup(p);
+	t->looks_up = false;
+	struct coroi_job *j = p->queue.first;
 	if (j) {
 		dequeue(p, j);
 		coroi_unlock(&p->lock);
@@ -128,6 +180,24 @@ static void wake(struct coroi_thread *t, struct coroi_job *j)
 	coroi_futex_wake(ev, 1); /* t may be gone by now: see coroi_waiter_wake */
 }
 
+static void enlist(struct coroi_pool *p, struct coroi_thread *t)
+{
+	t->prev = NULL;
+	if ((t->next_all = p->all))
+		p->all->prev = t;
+	p->all = t;
+}
+
+static void delist(struct coroi_pool *p, struct coroi_thread *t)
+{
+	if (t->next_all)
+		t->next_all->prev = t->prev;
+	if (t->prev)
+		t->prev->next_all = t->next_all;
+	else
+		p->all = t->next_all;
+}
+
 static void *thread_main(void *arg)
 {
 	struct coroi_job *j = arg;
@@ -138,10 +208,14 @@ static void *thread_main(void *arg)
 	coroi_fiber_native(&t.native);
 	coroi_name_thread(p->sched); /* as the workers, with the number after theirs */
 	t.sigstack = coroi_sigstack_install();
+	coroi_lock(&p->lock);
+	enlist(p, &t);
+	coroi_unlock(&p->lock);
 	for (; j; j = next_job(p, &t))
 		make(&t, j);
 
 	coroi_lock(&p->lock);
+	delist(p, &t);
 	p->threads--;
 	pthread_t before = p->dead;
 	bool any = p->has_dead;
@@ -163,10 +237,11 @@ COROI_COLD static void refuse(struct coro_scheduler *s, struct coroi_job *j)
 		struct coroi_rec *rec = j->rec;
 		next = j->next;
 		j->refused = true;
-		if (rec)
-			coroi_event_send(rec); /* the job is gone from now on */
-		else
+		if (!rec) {
 			j->fn(j->arg);
+			continue;
+		}
+		coroi_event_send(rec); /* the job is gone from now on */
 		coroi_pending_end(s);
 	}
 }
@@ -185,9 +260,10 @@ COROI_COLD static int not_started(struct coroi_pool *p, struct coroi_job *j)
 	uint32_t threads = --p->threads;
 	if (threads && !t)
 		enqueue(p, j);
-	for (struct coroi_job *q; !threads && (q = p->first); queued = q) {
-		dequeue(p, q);
-		q->next = queued;
+	if (!threads) {
+		if (j->is_lookup)
+			next_lookup(p);
+		queued = empty(p);
 	}
 	coroi_unlock(&p->lock);
 	if (t)
@@ -203,6 +279,10 @@ static int submit(struct coroi_pool *p, struct coroi_job *j)
 
 	j->pool = p;
 	coroi_lock(&p->lock);
+	if (!admit(p, j)) {
+		coroi_unlock(&p->lock);
+		return CORO_OK;
+	}
 	struct coroi_thread *t = p->idle;
 	if (t) {
 		p->idle = t->next;
@@ -230,6 +310,7 @@ static int pool_init(struct coro_scheduler *s, const coro_options *o)
 		return CORO_ENOMEM;
 	p->sched = s;
 	p->most = o->blocking_threads ? o->blocking_threads : COROI_BLOCKING_THREADS;
+	p->lookups_most = p->most > 1 ? p->most / 2 : 1;
 	p->idle_ns = IDLE_NS;
 	*coroi_service_state(s, &pool_service) = p;
 	return CORO_OK;
@@ -275,9 +356,29 @@ static void pool_stats(struct coro_scheduler *s, coro_stats *out)
 	out->blocking_threads = p->threads;
 	for (struct coroi_thread *t = p->idle; t; t = t->next)
 		out->blocking_idle++;
-	for (struct coroi_job *j = p->first; j; j = j->next)
+	for (struct coroi_job *j = p->queue.first; j; j = j->next)
+		out->blocking_queued++;
+	for (struct coroi_job *j = p->line.first; j; j = j->next)
 		out->blocking_queued++;
 	coroi_unlock(&p->lock);
+}
+
+/* pool_running - jobs that threads make; also those for which nobody waits any more. */
+static size_t pool_running(struct coro_scheduler *s, coro_fn *list, size_t most)
+{
+	struct coroi_pool *p = coroi_blocking_pool(s);
+	size_t n = 0;
+
+	if (!p)
+		return 0;
+	coroi_lock(&p->lock);
+	for (struct coroi_thread *t = p->all; t && n < most; t = t->next_all) {
+		coro_fn what = at_load_rlx(&t->what);
+		if (what)
+			list[n++] = what;
+	}
+	coroi_unlock(&p->lock);
+	return n;
 }
 
 static void pool_destroy(struct coro_scheduler *s)
@@ -289,6 +390,7 @@ static void pool_destroy(struct coro_scheduler *s)
 static struct coroi_service pool_service = {
 	.init = pool_init,
 	.stats = pool_stats,
+	.running = pool_running,
 	.close = pool_close,
 	.destroy = pool_destroy,
 };
@@ -327,21 +429,36 @@ __attribute__((constructor)) static void pool_register(void)
 
 /* -------------------------------------------------------------------------------- public calls */
 
+bool coroi_blocking_take_back(struct coroi_job *j)
+{
+	struct coroi_pool *p = j->pool;
+
+	coroi_lock(&p->lock);
+	bool is_there = j->where != COROI_JOB_TAKEN;
+	if (j->where == COROI_JOB_IN_LINE) {
+		coroi_dlist_remove(&p->line, j);
+	} else if (is_there) {
+		dequeue(p, j);
+		if (j->is_lookup)
+			next_lookup(p);
+	}
+	coroi_unlock(&p->lock);
+	if (is_there)
+		coroi_pending_end(p->sched);
+	return is_there;
+}
+
 static bool withdraw(void *arg)
 {
-	struct coroi_job *j = arg;
-
-	coroi_lock(&j->pool->lock);
-	bool queued = j->queued;
-	if (queued)
-		dequeue(j->pool, j);
-	coroi_unlock(&j->pool->lock);
-	if (queued)
-		coroi_pending_end(j->pool->sched);
-	return queued;
+	return coroi_blocking_take_back(arg);
 }
 
 int coro_blocking(void (*fn)(void *), void *arg)
+{
+	return coroi_blocking(fn, arg, (coro_fn)(uintptr_t)fn);
+}
+
+int coroi_blocking(void (*fn)(void *), void *arg, coro_fn what)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
@@ -360,7 +477,7 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	struct coroi_job *j = coroi_aside(me, sizeof *j);
 	if (!j)
 		return CORO_ENOMEM;
-	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
+	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me, .what = what};
 	coroi_escape(me);
 	coroi_pending_begin(s, 1); /* K1 */
 	status = submit(coroi_blocking_pool(s), j);
@@ -421,7 +538,9 @@ int coro_thread_begin(void)
 	status = coroi_refused();
 	if (status)
 		return status;
-	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
+	struct coroi_where at = {.fn = 0};
+	coroi_where_of(me, &at);
+	struct coroi_job j = {.fn = ride, .arg = me, .rec = me, .what = (coro_fn)at.fn};
 	coroi_escape(me);
 	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */
 	status = coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);

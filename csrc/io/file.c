@@ -3,6 +3,7 @@
 #include "io/file.h"
 
 #include "base/sysio.h"
+#include "io/blocking.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,10 +34,22 @@ static int64_t result_of(int64_t n)
 	return n < 0 ? CORO_OF_ERRNO(-n) : n;
 }
 
+/* reported_as - the public function that has led to j. */
+static coro_fn reported_as(const struct job *j)
+{
+	bool own = j->offset < 0; /* the file's own position */
+	uintptr_t reads = own ? (uintptr_t)coro_read : (uintptr_t)coro_pread,
+		  writes = own ? (uintptr_t)coro_write : (uintptr_t)coro_pwrite;
+
+	return (coro_fn)(j->what == SYNC   ? (uintptr_t)coro_fsync
+			 : j->what == READ ? reads
+					   : writes);
+}
+
 /* by_thread - a thread makes the call of j, whose memory, buffers too, is the job's meanwhile. */
 static int64_t by_thread(struct job *j)
 {
-	int status = coro_blocking(file_job, j);
+	int status = coroi_blocking(file_job, j, reported_as(j));
 
 	return status ? status : result_of(j->result);
 }

@@ -10,8 +10,10 @@
 #include <string.h>
 
 /*
- * A look-up outlives a caller that is canceled. `state` is RUNNING, then the caller's record, and
- * DONE or LEFT; the one of the two that comes second frees the look-up.
+ * A look-up that a thread has begun outlives a caller that gives up. `state` is RUNNING, then the
+ * caller's record, and DONE or LEFT; the one of the two that comes second frees the look-up, and the
+ * first gives the token back: nothing comes any more of a look-up that was left. One that no thread
+ * has begun is taken back, and the caller frees it.
  */
 enum { RUNNING, DONE, LEFT };
 
@@ -35,15 +37,19 @@ static void drop(struct lookup *l)
 static void look_up(void *arg)
 {
 	struct lookup *l = arg;
+	struct coro_scheduler *s = l->job.pool->sched;
 
 	if (!l->job.refused)
 		l->error = coroi_sys_getaddrinfo(l->node, l->service, l->hinted ? &l->hints : NULL,
 						 &l->found);
 	uint64_t was = at_xchg(&l->state, DONE);
-	if (was == LEFT)
+	if (was == LEFT) {
 		drop(l);
-	else if (was != RUNNING)
+		return;
+	}
+	if (was != RUNNING)
 		coroi_event_send((struct coroi_rec *)(uintptr_t)was); /* l is the caller's */
+	coroi_pending_end(s);
 }
 
 static struct lookup *lookup_of(const char *node, const char *service, const struct addrinfo *hints)
@@ -54,7 +60,10 @@ static struct lookup *lookup_of(const char *node, const char *service, const str
 
 	if (!l)
 		return NULL;
-	*l = (struct lookup){.job = {.fn = look_up, .arg = l}};
+	*l = (struct lookup){.job = {.fn = look_up,
+				     .arg = l,
+				     .what = (coro_fn)(uintptr_t)coro_getaddrinfo,
+				     .is_lookup = true}};
 	if (node)
 		l->node = memcpy(l->text, node, node_bytes);
 	if (service)
@@ -72,13 +81,22 @@ static struct lookup *lookup_of(const char *node, const char *service, const str
 static bool lookup_withdraw(void *arg)
 {
 	struct lookup *l = arg;
-	uint64_t was = at_load_rlx(&l->state);
+	struct coro_scheduler *s = l->job.pool->sched;
 
+	if (coroi_blocking_take_back(&l->job)) {
+		drop(l);
+		return true;
+	}
+	uint64_t was = at_load_rlx(&l->state);
 	/* a record, or DONE: then the event is on its way */
-	return was != DONE && at_cas(&l->state, &was, LEFT);
+	bool left = was != DONE && at_cas(&l->state, &was, LEFT);
+	if (left)
+		coroi_pending_end(s);
+	return left;
 }
 
-/* await - wait for l. Returns: CORO_OK: l is the caller's; a status: it is the thread's. */
+/* await - wait for l. Returns: CORO_OK: l is the caller's; a status: it is the thread's,
+ * or is gone. */
 static int await(struct lookup *l, struct coroi_rec *me, uint64_t deadline)
 {
 	uint64_t running = RUNNING;

@@ -6,7 +6,6 @@
 #include "io/transfer.h"
 
 #include "base/sys.h"
-#include "base/sysio.h"
 #include "io/file.h"
 
 #include <errno.h>

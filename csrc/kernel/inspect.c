@@ -174,6 +174,7 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 				list[f.n++] = coroi_user_fn(s->worker[i].current);
 		coroi_slab_each(&s->slab, add_shielded, &f);
 		coroi_doors_unlock(s);
+		f.n += coroi_services_running(s, list + f.n, cap - f.n);
 	}
 	pthread_mutex_unlock(&s->life_lock);
 	return f.n;

@@ -31,9 +31,9 @@ uint64_t coroi_daemons(struct coro_scheduler *s);
  * had been pushed before the call? Thread: any. */
 bool coroi_finished(struct coro_scheduler *s);
 
-/* coroi_running - the functions of up to cap coroutines that run now, or wait in a shield section.
- * Stops every worker for a
- * moment. Thread: any but a worker. Returns: how many. */
+/* coroi_running - up to cap functions: of the coroutines that run now, or wait in a shield section,
+ * and of what other threads run for coroutines. Stops every worker for a moment. Thread: any but a
+ * worker. Returns: how many. */
 size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 
 /* coroi_doors_lock - stop every worker at its door. What the doors protect may then be read and

@@ -45,6 +45,16 @@ void coroi_services_canceled(struct coro_scheduler *s, struct coroi_rec *r)
 			services[i]->canceled(s, r);
 }
 
+size_t coroi_services_running(struct coro_scheduler *s, coro_fn *list, size_t most)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (services[i]->running)
+			n += services[i]->running(s, list + n, most - n);
+	return n;
+}
+
 void coroi_services_close(struct coro_scheduler *s)
 {
 	for (uint32_t i = 0; i < count; i++)

@@ -5,8 +5,8 @@
  * constructor of its own. The state of the service hangs in the scheduler at service[id].
  *
  * The calls below come in the order of registration, which is not defined between rooms. They come
- * from the thread that makes, closes or destroys the scheduler, which is no worker; `canceled` and
- * `stats` alone come from any thread. A call that is NULL is left out.
+ * from the thread that makes, closes or destroys the scheduler, which is no worker; `canceled`,
+ * `stats` and `running` alone come from any thread. A call that is NULL is left out.
  */
 #ifndef COROI_SERVICE_H
 #define COROI_SERVICE_H
@@ -36,6 +36,10 @@ struct coroi_service {
 	 * meanwhile. */
 	void (*stats)(struct coro_scheduler *s, coro_stats *out);
 
+	/* The functions, `most` at most, that threads of the room run now. Returns: how many. The
+	 * scheduler is not closed, and is not meanwhile. */
+	size_t (*running)(struct coro_scheduler *s, coro_fn *list, size_t most);
+
 	/* No coroutine is left, and the workers have ended. */
 	void (*close)(struct coro_scheduler *s);
 
@@ -48,11 +52,12 @@ struct coroi_service {
 void coroi_service_register(struct coroi_service *service);
 
 /* What a scheduler's life calls: each calls that function of every service. coroi_services_init
- * stops at the first that fails, and returns its status. */
+ * stops at the first that fails, and returns its status; coroi_services_running fills one list. */
 int coroi_services_init(struct coro_scheduler *s, const coro_options *o);
 void coroi_services_refuse(struct coro_scheduler *s);
 void coroi_services_canceled(struct coro_scheduler *s, struct coroi_rec *r);
 void coroi_services_stats(struct coro_scheduler *s, coro_stats *out);
+size_t coroi_services_running(struct coro_scheduler *s, coro_fn *list, size_t most);
 void coroi_services_close(struct coro_scheduler *s);
 void coroi_services_destroy(struct coro_scheduler *s);
 

@@ -425,6 +425,20 @@ void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack 
 	__real_coroi_stack_pool_put(p, list, n);
 }
 
+int (*look_up_instead)(const char *node);
+
+struct addrinfo;
+int __real_coroi_sys_getaddrinfo(const char *node, const char *service,
+				 const struct addrinfo *hints, struct addrinfo **out);
+int __wrap_coroi_sys_getaddrinfo(const char *node, const char *service,
+				 const struct addrinfo *hints, struct addrinfo **out);
+int __wrap_coroi_sys_getaddrinfo(const char *node, const char *service,
+				 const struct addrinfo *hints, struct addrinfo **out)
+{
+	return look_up_instead ? look_up_instead(node)
+			       : __real_coroi_sys_getaddrinfo(node, service, hints, out);
+}
+
 /* ----------------------------------------------------------------------------------- the runner */
 
 static unsigned limit_of(const struct test *t, unsigned slower)

@@ -168,6 +168,10 @@ extern int fail_thread;
 extern _Thread_local int fail_block, fail_blocks;
 extern _Thread_local void (*fail_meanwhile)(void);
 
+/* look_up_instead - unless NULL, what a look-up of a name does in the place of getaddrinfo, whose
+ * result it returns. */
+extern int (*look_up_instead)(const char *node);
+
 /* meanwhile, unless NULL, is called when a coroutine spins before it waits. */
 extern void (*meanwhile)(void);
 

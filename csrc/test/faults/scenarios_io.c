@@ -229,6 +229,37 @@ SCENARIO(files)
 	end(s);
 }
 
+/* Of two threads look-ups have one. Some give up. */
+static void looks_up(void *arg, void *result)
+{
+	uint64_t deadline = *(uint64_t *)arg;
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *list;
+	int error;
+
+	(void)result;
+	int status = coro_getaddrinfo("127.0.0.1", NULL, &hints, &list, &error, deadline);
+	if (status == CORO_OK)
+		freeaddrinfo(list);
+	else if (status == 1)
+		CHECK((error == EAI_AGAIN || machine) && may_fail());
+	else if (status != CORO_ETIMEDOUT || deadline == CORO_FOREVER)
+		io_went_well(status);
+	count(&ran);
+}
+
+SCENARIO(lookups)
+{
+	coro_scheduler *s = begin_blocking(1);
+
+	if (!s)
+		return;
+	for (int i = 0; i < 4; i++) {
+		uint64_t deadline = i % 2 ? CORO_FOREVER : coro_now() + 1;
+		outside(s, looks_up, &deadline, sizeof deadline);
+	}
+	end(s);
+}
+
 /* ------------------------------------------------------------------------ a server */
 
 static coro_fd listening;

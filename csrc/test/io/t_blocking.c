@@ -344,7 +344,7 @@ TEST(block_by_the_threads_that_there_are)
 	/* and the thread has not come for another call yet */
 	for (bool queued = false; !queued;) {
 		coroi_lock(&coroi_blocking_pool(s)->lock);
-		queued = coroi_blocking_pool(s)->first != NULL;
+		queued = coroi_blocking_pool(s)->queue.first != NULL;
 		coroi_unlock(&coroi_blocking_pool(s)->lock);
 		sched_yield();
 	}
