@@ -7,6 +7,7 @@
 #include "io/fd.c"
 #include "io/file.c"
 #include "io/linger.c"
+#include "io/mode.c"
 #include "io/resolve.c"
 #include "io/serve.c"
 #include "io/set.c"

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <linux/kcmp.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -87,13 +88,22 @@ static int option(int fd, int name)
 	return AGAIN(getsockopt(fd, SOL_SOCKET, name, &value, &length)) < 0 ? -1 : value;
 }
 
-int coroi_kind(int fd)
+/* hash_of - of what is one file, by Fibonacci hashing. */
+static uint32_t hash_of(const struct stat *st)
+{
+	uint64_t file = (uint64_t)st->st_ino + (uint64_t)st->st_dev * UINT64_C(0x632be59bd9b4e019);
+
+	return (uint32_t)(file * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+int coroi_kind(int fd, uint32_t *file)
 {
 	struct stat st;
 
 	int status = AGAIN(fstat(fd, &st));
 	if (status < 0)
 		return status;
+	*file = hash_of(&st);
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
 		return COROI_KIND_FILE;
 	if (!S_ISSOCK(st.st_mode))
@@ -102,6 +112,25 @@ int coroi_kind(int fd)
 	return (domain == AF_INET || domain == AF_INET6) && option(fd, SO_TYPE) == SOCK_STREAM
 		       ? COROI_KIND_STREAM
 		       : COROI_KIND_SOCKET;
+}
+
+static int access_of(int fd)
+{
+	int flags = AGAIN(fcntl(fd, F_GETFL));
+
+	return flags < 0 ? flags : flags & O_ACCMODE;
+}
+
+bool coroi_same_description(int a, int b)
+{
+	KEEP_ERRNO;
+	long pid = syscall(SYS_getpid);
+	long order = syscall(SYS_kcmp, pid, pid, KCMP_FILE, a, b);
+
+	if (order >= 0)
+		return order == 0;
+	int access = access_of(a);
+	return access >= 0 && access == access_of(b);
 }
 
 int coroi_set_nonblocking(int fd, bool nonblocking)

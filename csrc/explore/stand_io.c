@@ -218,8 +218,9 @@ void coroi_event_close(int fd)
 
 /* ------------------------------------------------------------------------------ descriptors */
 
-int coroi_kind(int fd)
+int coroi_kind(int fd, uint32_t *file)
 {
+	*file = (uint32_t)fd;
 	return descriptor_of(fd)->kind;
 }
 
@@ -227,6 +228,11 @@ int coroi_set_nonblocking(int fd, bool nonblocking)
 {
 	(void)fd;
 	return nonblocking;
+}
+
+bool coroi_same_description(int a, int b)
+{
+	return a == b;
 }
 
 void coroi_close(int fd)

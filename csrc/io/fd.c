@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "base/sysio.h"
+#include "io/mode.h"
 #include "io/set.h"
 #include "sync/source.h"
 
@@ -21,8 +22,7 @@
 /* Atomic, release: a chunk is seen whole. It stays for good. */
 static struct coroi_slot *chunks[CHUNKS];
 
-/* slot_at - the slot of a number. NULL: it was never adopted. */
-static struct coroi_slot *slot_at(uint32_t number)
+struct coroi_slot *coroi_slot_at(uint32_t number)
 {
 	uint32_t i = number / CHUNK_SLOTS;
 	struct coroi_slot *chunk = i < CHUNKS ? at_load_acq(&chunks[i]) : NULL;
@@ -36,12 +36,12 @@ static struct coroi_slot *slot_for(uint32_t number)
 	uint32_t i = number / CHUNK_SLOTS;
 	struct coroi_slot *none = NULL;
 
-	if (i >= CHUNKS || slot_at(number))
-		return slot_at(number);
+	if (i >= CHUNKS || coroi_slot_at(number))
+		return coroi_slot_at(number);
 	struct coroi_slot *chunk = coroi_alloc(CHUNK_SLOTS * sizeof *chunk, sizeof *chunk);
 	if (chunk && !at_cas(&chunks[i], &none, chunk))
 		coroi_release(chunk); /* another thread was first */
-	return slot_at(number);
+	return coroi_slot_at(number);
 }
 
 static uint64_t generation(uint64_t word)
@@ -57,7 +57,7 @@ static coro_fd name_of(uint64_t word, int fd)
 /* named - the slot that f names, and its word. NULL: f was never a coro_fd. */
 static struct coroi_slot *named(coro_fd f, uint64_t *word)
 {
-	struct coroi_slot *p = slot_at((uint32_t)f);
+	struct coroi_slot *p = coroi_slot_at((uint32_t)f);
 
 	if (p)
 		*word = at_load_acq(
@@ -138,12 +138,6 @@ static void take_out(struct coroi_slot *p, coro_fd f)
 	at_add(&coroi_set_refusal(s)->adopted, -1);
 }
 
-static void make_blocking(const struct coroi_slot *p, int fd)
-{
-	if (!p->was_nonblocking && p->kind != COROI_KIND_FILE)
-		(void)coroi_set_nonblocking(fd, false);
-}
-
 /* finish - X3, for the last user. */
 static COROI_COLD void finish(struct coroi_slot *p, coro_fd f)
 {
@@ -151,8 +145,7 @@ static COROI_COLD void finish(struct coroi_slot *p, coro_fd f)
 	bool keep = p->keep;
 
 	take_out(p, f);
-	if (keep)
-		make_blocking(p, fd);
+	coroi_mode_end(p, fd);
 	free_slot(p, f);
 	if (!keep)
 		coroi_close(fd);
@@ -339,26 +332,34 @@ static int publish(struct coro_scheduler *s, struct coroi_slot *p, uint64_t word
 	return status;
 }
 
-/* adopt - kind, was: of fd, which is non-blocking by now, and was so before. */
-static int adopt(struct coro_scheduler *s, coro_fd *out, int fd, struct coroi_slot *p, int kind,
-		 bool was, uint32_t flags)
+/* clear - the slot is that of a descriptor which nobody has used yet. */
+static void clear(struct coroi_slot *p, struct coro_scheduler *s, uint8_t kind, bool keep)
 {
-	uint64_t word;
-	int status = reserve(p, &word);
-
-	if (status)
-		return status;
 	at_store_rlx(&p->in, COROI_FD_EMPTY);
 	at_store_rlx(&p->out, COROI_FD_EMPTY);
 	at_store_rlx(&p->hung, 0);
 	at_store_rlx(&p->set, 0);
 	at_store_rlx(&p->sched, s); /* coroi_fd_end of another scheduler may look */
 	at_store_rlx(&p->strays, 0);
-	p->kind = (uint8_t)kind;
-	p->drained = false;
-	p->was_nonblocking = was;
-	p->keep = flags & CORO_FD_KEEP;
 	at_store_rlx(&p->no_nowait, 0);
+	at_store_rlx(&p->mode, COROI_MODE_PLAIN);
+	p->kind = kind;
+	p->drained = false;
+	p->keep = keep;
+}
+
+int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind)
+{
+	struct coro_scheduler *s = coroi_scheduler_of(coroi_self());
+	struct coroi_slot *p = slot_for((uint32_t)fd);
+	uint64_t word;
+
+	if (!p)
+		return CORO_ENOMEM;
+	int status = reserve(p, &word);
+	if (status)
+		return status;
+	clear(p, s, kind, false);
 	status = publish(s, p, word);
 	if (status)
 		at_store_rel(&p->word, word);
@@ -367,13 +368,17 @@ static int adopt(struct coro_scheduler *s, coro_fd *out, int fd, struct coroi_sl
 	return status;
 }
 
-int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind)
+/* begin - what is before the slot p, which is reserved, can be published. */
+static int begin(struct coro_scheduler *s, struct coroi_slot *p, int fd, bool keep)
 {
-	struct coroi_slot *p = slot_for((uint32_t)fd);
+	uint32_t file;
+	int kind = coroi_kind(fd, &file);
 
-	if (!p)
-		return CORO_ENOMEM;
-	return adopt(coroi_scheduler_of(coroi_self()), out, fd, p, kind, true, 0);
+	if (kind < 0)
+		return CORO_OF_ERRNO(-kind);
+	clear(p, s, (uint8_t)kind, keep);
+	int status = kind == COROI_KIND_FILE ? 0 : coroi_mode_begin(p, fd, file);
+	return status ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
 
 int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags)
@@ -387,18 +392,16 @@ int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags
 	struct coroi_slot *p = slot_for((uint32_t)fd);
 	if (!p)
 		return CORO_ENOMEM;
-	word = at_load_rlx(&p->word);
-	if (word & (COROI_FD_OPEN | COROI_FD_ADOPTING))
-		return CORO_EBUSY;
-	int kind = coroi_kind(fd);
-	if (kind < 0)
-		return CORO_OF_ERRNO(-kind);
-	int was = kind == COROI_KIND_FILE ? 0 : coroi_set_nonblocking(fd, true);
-	if (was < 0)
-		return CORO_OF_ERRNO(-was);
-	int status = adopt(s, out, fd, p, kind, was, flags);
-	if (status && !was && kind != COROI_KIND_FILE)
-		(void)coroi_set_nonblocking(fd, false);
+	int status = reserve(p, &word);
+	if (status)
+		return status;
+	status = begin(s, p, fd, flags & CORO_FD_KEEP);
+	if (!status && (status = publish(s, p, word)))
+		coroi_mode_end(p, fd);
+	if (status)
+		at_store_rel(&p->word, word);
+	else
+		*out = name_of(word, fd);
 	return status;
 }
 
@@ -431,7 +434,7 @@ int coro_fd_release(coro_fd f, int *fd)
 	} while (!at_cas(&p->word, &word, word | COROI_FD_CLOSING));
 	*fd = coroi_fd_number(f);
 	take_out(p, f);
-	make_blocking(p, *fd);
+	coroi_mode_end(p, *fd);
 	free_slot(p, f);
 	return CORO_OK;
 }

@@ -55,9 +55,10 @@
  *
  *   X1  CAS `word`: CLOSING, and a reference
  *   X2  exchange CLOSED for both directions. A record was there: it gets its event
- *   X3  the last user: remove from the set, let the slot's next generation begin, close(2). In this
- *       order: the number cannot be adopted before its slot is free. Descriptors are removed before
- *       they are closed, as a duplicate would keep them in the set
+ *   X3  the last user: remove from the set, make the descriptor blocking again if it was (Y2 of
+ *       mode.h), let the slot's next generation begin, close(2). In this order: the number cannot
+ *       be adopted before its slot is free. Descriptors are removed before they are closed, as a
+ *       duplicate would keep them in the set
  *
  * A select (sync/source.h) has a case for a direction, and others. Its cases share the word `chosen`.
  * The case lies in the memory of the coroutine, which goes on when any of them is chosen. It does O1 to
@@ -130,10 +131,15 @@ struct coroi_slot {
 	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
 	uint8_t kind;   /* COROI_KIND_FILE... */
 	bool drained;   /* the reader's */
-	bool was_nonblocking, keep;
+	bool keep;
 	uint8_t no_nowait; /* a file without RWF_NOWAIT; atomic, relaxed: a hint */
+	uint8_t mode;      /* this, and what follows: see mode.h; atomic, relaxed */
+	uint32_t file, next;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
+
+/* coroi_slot_at - the slot of a number that was adopted once; NULL: it never was. */
+struct coroi_slot *coroi_slot_at(uint32_t number);
 
 /* The number of a coro_fd. */
 static inline int coroi_fd_number(coro_fd f)

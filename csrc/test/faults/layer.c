@@ -451,6 +451,8 @@ long fault_syscall(long number, ...)
 		return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_epoll_pwait2)
 		return fails(FAULT_LOOK) ? -1 : syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_kcmp)
+		return fails(FAULT_IO) ? -1 : syscall(number, a[0], a[1], a[2], a[3], a[4]);
 	if (number == SYS_recvfrom)
 		return fault_recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
 	if (number == SYS_sendto)
