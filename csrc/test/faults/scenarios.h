@@ -34,6 +34,7 @@
 	S(descriptors)     \
 	S(fd_selects)      \
 	S(files)           \
+	S(lookups)         \
 	S(server)          \
 	S(actors)          \
 	S(dispatcher)      \
