@@ -135,20 +135,17 @@ struct coroi_hand {
 	struct coro_message *spare[COROI_IN_HAND + COROI_HINT];
 } __attribute__((aligned(COROI_APART)));
 
-/* A message that is to be sent later. */
-struct coroi_later {
-	uint64_t due, number; /* ns; in the order in which they came */
-	coro_actor to;
-	struct coro_message *m;
-};
-
 /* What is to be sent later: see later.c. */
 struct coroi_clock {
 	struct coroi_lock lock; /* of all */
 	bool runs;              /* the clock's coroutine is spawned, or about to be */
 	coro_handle handle;     /* 0: it has not begun to run */
-	struct coroi_later *heap;
-	uint32_t n, most;
+	struct coroi_due *heap;
+	struct coroi_later_list *table; /* by the actor */
+	struct coroi_later *spare;
+	struct coroi_later_chunk *chunks; /* of all coroi_later */
+	uint32_t n;                       /* atomic: written in the lock, L1 and L2 */
+	uint32_t most;                    /* a power of two, or 0 */
 	uint64_t number;
 };
 
@@ -516,6 +513,15 @@ void coroi_unanswered(struct coro_message *m);
 int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
 bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
+
+/* coroi_later_end - L2: what was to be sent to an actor later, after B1. Returns: the messages, linked
+ * by next_, in the order of the calls. Thread: a worker of all. */
+struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to);
+
+static inline struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to)
+{
+	return coroi_unlikely(at_load_seq(&all->clock.n)) ? coroi_later_end_slow(all, to) : NULL;
+}
 
 /* coroi_clock_close - no worker runs: what was to be sent is dead. */
 void coroi_clock_close(struct coroi_actors *all);

@@ -88,7 +88,8 @@
  * Stop, by the turn alone:
  *
  *   B1  x = exchange box -> the next generation, not LIVE. What was in it, and `pending` before it,
- *       becomes dead letters, in order. Afterwards nothing is accepted any more
+ *       becomes dead letters, in order, and so does what was to be sent later (L2 of later.c).
+ *       Afterwards nothing is accepted any more
  *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look
  *       at the box in that lock before they put something there
  *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,

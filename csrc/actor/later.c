@@ -5,6 +5,18 @@
  * They lie in a heap, by the time when they are due, with one coroutine that sleeps until the first
  * is: the clock. It is spawned with the first message, and ends when there is none. So a message
  * that is to be sent is work, as the clock lives.
+ *
+ * A message for an actor that ends is a dead letter at once, and no work any more. So the messages
+ * are also in a table by their actors. An actor's end looks into it only if there is any message:
+ *
+ *   L1  the sender, in the lock of the clock: put the message into heap and table, and count it: an
+ *       addition. Then look at the actor's box, a load in the order of the additions. The actor has
+ *       ended: take the message back, and refuse
+ *   L2  the end, after B1, an exchange: load the count, in the same order. It is not 0: take the
+ *       actor's messages, in the lock
+ *
+ * One of the two sees the other: either the count of L1 comes before the load of L2, or B1 before
+ * the look of L1. If both do, the lock says which takes the message.
  */
 #include "actor/actors.h"
 
@@ -15,57 +27,153 @@
 
 #define LATER_FIRST 64u /* messages that there is room for at first; doubled */
 
-static bool is_before(const struct coroi_later *x, const struct coroi_later *y)
+/* A message that is to be sent later. */
+struct coroi_later {
+	struct coroi_later *next, *prev; /* in its list of the table; or next of the spare ones */
+	uint64_t number;                 /* in the order in which they came */
+	coro_actor to;
+	struct coro_message *m;
+	uint32_t at; /* in the heap */
+};
+
+struct coroi_due {
+	uint64_t due; /* ns */
+	struct coroi_later *x;
+};
+
+struct coroi_later_list {
+	struct coroi_later *first, *last;
+};
+
+/* Memory for `most` messages, as many as there were before. */
+struct coroi_later_chunk {
+	struct coroi_later_chunk *next;
+	struct coroi_later x[];
+};
+
+static bool is_before(const struct coroi_due *x, const struct coroi_due *y)
 {
-	return x->due != y->due ? x->due < y->due : x->number < y->number;
+	return x->due != y->due ? x->due < y->due : x->x->number < y->x->number;
+}
+
+static struct coroi_later_list *list_of(const struct coroi_clock *k, coro_actor to)
+{
+	return &k->table[(to * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (k->most - 1)];
+}
+
+static void add_spare(struct coroi_clock *k, struct coroi_later *x)
+{
+	x->next = k->spare;
+	k->spare = x;
+}
+
+/* later_move - into another table, of which there is more. Those for one actor were in one list, and
+ * keep their order. */
+static void later_move(struct coroi_clock *k, struct coroi_later_list *table, uint32_t most)
+{
+	struct coroi_later_list *before = k->table;
+	uint32_t n = k->most;
+	struct coroi_later *x;
+
+	k->table = table;
+	k->most = most;
+	for (uint32_t i = 0; i < n; i++)
+		while ((x = before[i].first)) {
+			coroi_dlist_remove_first(&before[i], x);
+			coroi_dlist_add(list_of(k, x->to), x);
+		}
+	coroi_release(before);
 }
 
 /* later_room - there is room for one more. */
 static bool later_room(struct coroi_clock *k)
 {
-	if (k->n < k->most)
+	uint32_t n = at_load_rlx(&k->n), more = k->most ? k->most : LATER_FIRST;
+	uint32_t most = k->most + more;
+
+	if (n < k->most)
 		return true;
-	uint32_t most = k->most ? k->most * 2 : LATER_FIRST;
-	struct coroi_later *heap = coroi_alloc(most * sizeof *heap, COROI_LINE);
-	if (!heap)
+	struct coroi_due *heap = coroi_alloc(most * sizeof *heap, COROI_LINE);
+	struct coroi_later_list *table = coroi_alloc(most * sizeof *table, COROI_LINE);
+	struct coroi_later_chunk *c = coroi_alloc(sizeof *c + more * sizeof *c->x, COROI_LINE);
+	if (!heap || !table || !c) {
+		coroi_release(heap);
+		coroi_release(table);
+		coroi_release(c);
 		return false;
-	if (k->n)
-		memcpy(heap, k->heap, k->n * sizeof *heap);
+	}
+	if (n)
+		memcpy(heap, k->heap, n * sizeof *heap);
 	coroi_release(k->heap);
 	k->heap = heap;
-	k->most = most;
+	c->next = k->chunks;
+	k->chunks = c;
+	for (uint32_t i = more; i; i--)
+		add_spare(k, &c->x[i - 1]);
+	later_move(k, table, most);
 	return true;
 }
 
-static void later_put(struct coroi_clock *k, struct coroi_later x)
+static void heap_set(struct coroi_clock *k, uint32_t i, struct coroi_due d)
 {
-	uint32_t i = k->n++;
-
-	for (; i && is_before(&x, &k->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		k->heap[i] = k->heap[(i - 1) / 2];
-	k->heap[i] = x;
+	k->heap[i] = d;
+	d.x->at = i;
 }
 
-/* later_take - the first. There is one. */
-static struct coroi_later later_take(struct coroi_clock *k)
+/* heap_put - d belongs to the place i, which is free, or above it, or below. */
+static void heap_put(struct coroi_clock *k, uint32_t i, struct coroi_due d)
 {
-	struct coroi_later first = k->heap[0], last = k->heap[--k->n];
-	uint32_t i = 0, child;
+	uint32_t n = at_load_rlx(&k->n), child;
 
-	while ((child = 2 * i + 1) < k->n) {
-		if (child + 1 < k->n && is_before(&k->heap[child + 1], &k->heap[child]))
+	for (; i && is_before(&d, &k->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap_set(k, i, k->heap[(i - 1) / 2]);
+	while ((child = 2 * i + 1) < n) {
+		if (child + 1 < n && is_before(&k->heap[child + 1], &k->heap[child]))
 			child++;
-		if (!is_before(&k->heap[child], &last))
+		if (!is_before(&k->heap[child], &d))
 			break;
-		k->heap[i] = k->heap[child];
+		heap_set(k, i, k->heap[child]);
 		i = child;
 	}
-	k->heap[i] = last;
-	return first;
+	heap_set(k, i, d);
+}
+/* later_put - there is room. The addition is that of L1. */
+static struct coroi_later *later_put(struct coroi_clock *k, coro_actor to, struct coro_message *m,
+				     uint64_t due)
+{
+	struct coroi_later *x = k->spare;
+
+	k->spare = x->next;
+	x->number = k->number++;
+	x->to = to;
+	x->m = m;
+	coroi_dlist_add(list_of(k, to), x);
+	heap_put(k, at_add(&k->n, 1) - 1, (struct coroi_due){due, x});
+	return x;
 }
 
+/* later_take - x leaves. Returns: its message. */
+static struct coro_message *later_take(struct coroi_clock *k, struct coroi_later *x)
+{
+	uint32_t n = at_load_rlx(&k->n) - 1;
+	struct coroi_due last = k->heap[n];
+
+	at_store_rlx(&k->n, n);
+	if (last.x != x)
+		heap_put(k, x->at, last);
+	coroi_dlist_remove(list_of(k, x->to), x);
+	add_spare(k, x);
+	return x->m;
+}
+
+/* A message that is due. */
+struct delivery {
+	coro_actor to;
+	struct coro_message *m;
+};
+
 /* deliver - on a worker. */
-static void deliver(struct coroi_actors *all, const struct coroi_later *x)
+static void deliver(struct coroi_actors *all, const struct delivery *x)
 {
 	struct coroi_place *a = coroi_place_of(x->to);
 	int status;
@@ -79,16 +187,18 @@ static void deliver(struct coroi_actors *all, const struct coroi_later *x)
 
 /* next_due - take what is due now. Returns: false: nothing is; *until: when the next is, or 0:
  * there is none, and the clock ends. */
-static bool next_due(struct coroi_clock *k, struct coroi_later *out, uint64_t *until)
+static bool next_due(struct coroi_clock *k, struct delivery *out, uint64_t *until)
 {
 	uint64_t now = coroi_now_ns();
 
 	coroi_lock(&k->lock);
-	bool due = k->n && k->heap[0].due <= now;
-	if (due)
-		*out = later_take(k);
-	*until = k->n ? k->heap[0].due : 0;
-	if (!due && !k->n) {
+	bool due = at_load_rlx(&k->n) && k->heap[0].due <= now;
+	if (due) {
+		out->to = k->heap[0].x->to;
+		out->m = later_take(k, k->heap[0].x);
+	}
+	*until = at_load_rlx(&k->n) ? k->heap[0].due : 0;
+	if (!due && !*until) {
 		k->runs = false;
 		k->handle = 0;
 	}
@@ -99,7 +209,7 @@ static bool next_due(struct coroi_clock *k, struct coroi_later *out, uint64_t *u
 static void clock_body(void *arg, void *result)
 {
 	struct coroi_actors *all;
-	struct coroi_later x;
+	struct delivery x;
 	uint64_t until;
 
 	(void)result;
@@ -129,26 +239,61 @@ static int start_clock(struct coroi_actors *all)
 		       : coro_scheduler_spawn(all->sched, NULL, clock_body, &all, sizeof all, NULL);
 }
 
-static int send_later(struct coroi_actors *all, coro_actor to, uint64_t due, struct coro_message *m)
+/* later_accept - L1, in the lock. */
+static int later_accept(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
+			uint64_t due, struct coro_message *m)
 {
 	struct coroi_clock *k = &all->clock;
-	int status = CORO_OK;
+
+	if (!later_room(k))
+		return CORO_ENOMEM;
+	struct coroi_later *x = later_put(k, to, m, due);
+	int status = coroi_box_takes(at_load_seq(&a->box), to) ? CORO_OK : CORO_ESTALE;
+	if (!status && !k->runs) /* then nothing else is there */
+		status = start_clock(all);
+	if (status)
+		(void)later_take(k, x);
+	else
+		k->runs = true;
+	return status;
+}
+
+static int send_later(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
+		      uint64_t due, struct coro_message *m)
+{
+	struct coroi_clock *k = &all->clock;
 
 	coroi_lock(&k->lock);
-	if (!later_room(k))
-		status = CORO_ENOMEM;
-	else if (!k->runs) /* then nothing else is there */
-		status = start_clock(all);
-	coro_handle wakes = 0;
-	if (!status) {
-		k->runs = true;
-		later_put(k, (struct coroi_later){due, k->number++, to, m});
-		wakes = k->heap[0].m == m ? k->handle : 0;
-	}
+	int status = later_accept(all, a, to, due, m);
+	/* one that is not the first changes nothing for the clock */
+	coro_handle wakes = !status && k->heap[0].x->m == m ? k->handle : 0;
 	coroi_unlock(&k->lock);
 	if (wakes)
 		(void)coro_wake(wakes); /* if it has ended meanwhile, it has looked */
 	return status;
+}
+
+COROI_COLD struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to)
+{
+	struct coroi_clock *k = &all->clock;
+	struct coro_message *first = NULL, **link = &first;
+
+	coroi_lock(&k->lock); /* L2 */
+	bool any = at_load_rlx(&k->n) > 0;
+	for (struct coroi_later *x = any ? list_of(k, to)->first : NULL, *next; x; x = next) {
+		next = x->next;
+		if (x->to != to)
+			continue;
+		*link = later_take(k, x);
+		link = &(*link)->next_;
+	}
+	*link = NULL;
+	/* nothing is left for it: the clock ends, and not when the first would have been due */
+	coro_handle wakes = any && !at_load_rlx(&k->n) ? k->handle : 0;
+	coroi_unlock(&k->lock);
+	if (wakes)
+		(void)coro_wake(wakes);
+	return first;
 }
 
 int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void *payload,
@@ -172,7 +317,7 @@ int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void 
 	if (m) {
 		coroi_write(m, kind, 0, payload, bytes);
 		coroi_visit_count(&v, 1);
-		status = send_later(v.all, to,
+		status = send_later(v.all, a, to,
 				    ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1, m);
 		if (status) {
 			coroi_visit_count(&v, -1u);
@@ -188,12 +333,22 @@ void coroi_clock_close(struct coroi_actors *all)
 	struct coroi_clock *k = &all->clock;
 
 	coroi_lock(&k->lock);
-	uint32_t n = k->n;
-	struct coroi_later *heap = k->heap;
-	k->n = k->most = 0;
+	uint32_t n = at_load_rlx(&k->n);
+	struct coroi_due *heap = k->heap;
+	struct coroi_later_chunk *chunks = k->chunks;
+	coroi_release(k->table);
+	at_store_rlx(&k->n, 0);
+	k->most = 0;
 	k->heap = NULL;
+	k->table = NULL;
+	k->spare = NULL;
+	k->chunks = NULL;
 	coroi_unlock(&k->lock);
 	for (uint32_t i = 0; i < n; i++)
-		coroi_bury(all, NULL, heap[i].to, heap[i].m, CORO_DEAD_CLOSED);
+		coroi_bury(all, NULL, heap[i].x->to, heap[i].x->m, CORO_DEAD_CLOSED);
 	coroi_release(heap);
+	for (struct coroi_later_chunk *next; chunks; chunks = next) {
+		next = chunks->next;
+		coroi_release(chunks);
+	}
 }

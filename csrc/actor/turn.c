@@ -143,6 +143,7 @@ COROI_COLD static void end_after(struct coroi_place *a, coro_actor self, uint64_
 	bury_all(all, h, self, m, cause);
 	bury_all(all, h, self, coroi_box_reverse(box, &n), cause);
 	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
+	bury_all(all, h, self, coroi_later_end(all, self), cause);
 	coroi_side_tell(all, side, self, cause, true);
 	if (kind->end) {
 		kind->end(coroi_state(a), cause);

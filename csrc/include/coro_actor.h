@@ -213,11 +213,11 @@ int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, siz
 
 /*
  * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now:
- * if the actor ends before, it becomes a dead letter. Until it is sent it is work. It is never
- * early, and late by some 100 us. Messages that are due at the same time come in the order of the
- * calls.
+ * if the actor ends before, it becomes a dead letter at once, with the cause of the end. Until it is
+ * sent, or dead, it is work: the end of the scheduler waits for it. It is never early, and late by
+ * some 100 us. Messages that are due at the same time come in the order of the calls.
  *
- * Cost:    some 100 ns, and as many when it is sent.
+ * Cost:    some 100 ns, and as many when it is sent; some 90 bytes until then.
  * Returns: as coro_actor_send.
  */
 int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void *payload,

@@ -27,6 +27,8 @@ static size_t checks_time(coro_actor_turn *turn, void *state, coro_message *cons
 
 static const coro_actor_kind timed = {.size = sizeof timed, .behave = checks_time};
 
+#define HOUR (3600 * 1000 * MS)
+
 static void later(coro_actor to, uint64_t ns)
 {
 	uint64_t due = coro_now() + ns;
@@ -70,7 +72,7 @@ TEST(actor_send_later_to_one_that_ends)
 	coro_actor a = actor(s, &timed, &t);
 	uint64_t word = 0;
 
-	later(a, 200 * MS); /* not before it is told to stop */
+	later(a, HOUR);
 	CHECK_EQ(coro_actor_stop(a), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(settled(s).dead[CORO_DEAD_STOPPED], 1);
@@ -78,11 +80,146 @@ TEST(actor_send_later_to_one_that_ends)
 	CHECK_EQ(coro_actor_send_after(a, 1, CORO_MESSAGE_SYSTEM, &word, 8), CORO_EINVAL);
 	a = actor(s, &timed, &t);
 	later(a, CORO_FOREVER);
-	later(a, 3600 * 1000 * MS);
+	later(a, HOUR);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(settled(s).dead[CORO_DEAD_CLOSED], 2);
 	CHECK_EQ(t.n, 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* In each way of ending what is to be sent later is dead at once, in the order of the calls; what is
+ * for others comes. */
+
+static uint64_t numbers[8];
+static int n_dead, cause_of_all;
+
+static void notes(const coro_dead_letter *d)
+{
+	CHECK_EQ(d->cause, cause_of_all);
+	CHECK(n_dead < 8);
+	numbers[n_dead++] = d->message->words[0];
+}
+
+static void ends_with_later(const coro_actor_kind *kind, int (*end)(coro_actor), int cause)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct times t = {0}, others = {0};
+	coro_actor a = actor(s, kind, &t), b = actor(s, &timed, &others);
+
+	n_dead = 0;
+	cause_of_all = cause;
+	for (uint64_t i = 0; i < 4; i++) {
+		CHECK_EQ(coro_actor_send_after(a, HOUR - i % 2 * MS, 0, &i, 8), CORO_OK);
+		later(b, (i + 1) * MS);
+	}
+	if (end)
+		CHECK_EQ(end(a), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(t.n, 0);
+	CHECK_EQ(others.n, 4);
+	CHECK_EQ(n_dead, 4);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(numbers[i], i);
+	CHECK_EQ(settled(s).dead[cause], 4);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* one that sweeps may be left */
+}
+
+TEST(actor_end_takes_later_messages)
+{
+	static const coro_actor_kind idles = {
+		.size = sizeof idles, .behave = checks_time, .idle = 20 * MS};
+	coro_dead_letter_hook before = coro_actor_on_dead_letter(notes);
+
+	ends_with_later(&timed, coro_actor_stop, CORO_DEAD_STOPPED);
+	ends_with_later(&timed, coro_actor_drain, CORO_DEAD_STOPPED);
+	ends_with_later(&idles, NULL, CORO_DEAD_IDLE);
+	coro_actor_on_dead_letter(before);
+}
+
+/* Of many actors with many messages each a part ends: exactly their messages are dead. */
+
+#define MANY 300
+#define EACH 7
+
+static size_t counts_all(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)m;
+	*(uint64_t *)state += n;
+	return n;
+}
+
+static const coro_actor_kind counting = {.size = sizeof counting, .behave = counts_all};
+
+TEST(actor_end_takes_its_own_later_messages)
+{
+	coro_scheduler *s = start_with(2, 0);
+	static uint64_t got[MANY];
+	static coro_actor a[MANY];
+	uint64_t seed = 7;
+
+	for (int i = 0; i < MANY; i++)
+		a[i] = actor(s, &counting, &got[i]);
+	for (uint64_t k = 0; k < EACH; k++)
+		for (int i = 0; i < MANY; i++) {
+			/* those that stay get theirs after the others have ended, mostly */
+			uint64_t ns = i % 3 ? 50 * MS + rnd(&seed) % (50 * MS)
+					    : HOUR + rnd(&seed) % HOUR;
+			CHECK_EQ(coro_actor_send_after(a[i], ns, 0, &k, 8), CORO_OK);
+		}
+	for (int i = 0; i < MANY; i += 3)
+		CHECK_EQ(coro_actor_stop(a[i]), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(got[i], i % 3 ? EACH : 0);
+	CHECK_EQ(settled(s).dead[CORO_DEAD_STOPPED], MANY / 3 * EACH);
+	finish(s);
+}
+
+/* Threads send later while the actors end. Each message that was accepted is dead, and none is left
+ * to be waited for. */
+
+static coro_scheduler *storms_in;
+static uint64_t accepted;
+
+static void *sends_until_it_ends(void *arg)
+{
+	uint64_t word = 1;
+	int status;
+
+	while ((status = coro_actor_send_after(*(coro_actor *)arg, HOUR, 0, &word, 8)) == CORO_OK)
+		add_one(&accepted);
+	CHECK_EQ(status, CORO_ESTALE);
+	return NULL;
+}
+
+static void *storms(void *unused)
+{
+	static uint64_t nothing;
+
+	(void)unused;
+	for (uint64_t i = scaled(2000); i; i--) {
+		coro_actor a = actor(storms_in, &counting, &nothing);
+		pthread_t t;
+		thread_start(&t, sends_until_it_ends, &a);
+		CHECK_EQ(coro_actor_stop(a), CORO_OK);
+		thread_join(t);
+	}
+	return NULL;
+}
+
+TEST(actor_end_races_with_later_messages)
+{
+	pthread_t t[2];
+
+	storms_in = start_with(2, 0);
+	for (int i = 0; i < 2; i++)
+		thread_start(&t[i], storms, NULL);
+	for (int i = 0; i < 2; i++)
+		thread_join(t[i]);
+	CHECK_EQ(coro_scheduler_wait(storms_in), CORO_OK);
+	CHECK_EQ(settled(storms_in).dead[CORO_DEAD_STOPPED], seen(&accepted));
+	finish(storms_in);
 }
 
 static void without_memory(void *arg, void *result)
@@ -91,8 +228,10 @@ static void without_memory(void *arg, void *result)
 	uint64_t word = 0;
 
 	(void)result;
-	fail_alloc = 0;
-	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_ENOMEM);
+	for (int i = 0; i < 3; i++) { /* heap, table, entries */
+		fail_alloc = i;
+		CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_ENOMEM);
+	}
 	fail_alloc = -1;
 	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_OK);
 	CHECK_EQ(coro_actor_send_urgent(a, 0, &word, 8), CORO_OK);
