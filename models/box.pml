@@ -35,7 +35,7 @@
  *   batches   a call has one message. The next call may come without a look at the clock.
  *   memory    is sequentially consistent. Each step of the word is a read-modify-write, but for the
  *             looks, which a CAS repeats or a door makes sure of, and B3.
- *   sides     watchers and bounds; making the table, which is there.
+ *   sides     watchers and bounds; making the table, which is there; what is sent later (later.c).
  *   depths    which are hints; the end of a scheduler; a place that is retired.
  *
  * Claimed

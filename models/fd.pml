@@ -21,7 +21,8 @@
  *
  * Left out: the other direction, which has a word of its own; a select, which fd_select.pml has; a
  * call that does not wait; `hung`, which says only that a system call is not left out; which worker
- * a coroutine is at home with, and its wake (wake.pml).
+ * a coroutine is at home with, and its wake (wake.pml); O_NONBLOCK, which X3 gives back in a lock
+ * of its own (mode.h).
  *
  * Claimed: each byte is read, unless a close came first; no reader sleeps on while a byte is there;
  * each wait has one event, or is withdrawn; none comes to a coroutine that does not wait; the slot

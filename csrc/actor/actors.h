@@ -144,7 +144,7 @@ struct coroi_clock {
 	struct coroi_later_list *table; /* by the actor */
 	struct coroi_later *spare;
 	struct coroi_later_chunk *chunks; /* of all coroi_later */
-	uint32_t n;                       /* atomic: written in the lock, L1 and L2 */
+	uint32_t n;                       /* atomic: written in the lock, U1 and U2 */
 	uint32_t most;                    /* a power of two, or 0 */
 	uint64_t number;
 };
@@ -514,7 +514,7 @@ int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
 bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
 
-/* coroi_later_end - L2: what was to be sent to an actor later, after B1. Returns: the messages, linked
+/* coroi_later_end - U2: what was to be sent to an actor later, after B1. Returns: the messages, linked
  * by next_, in the order of the calls. Thread: a worker of all. */
 struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to);
 

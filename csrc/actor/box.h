@@ -88,7 +88,7 @@
  * Stop, by the turn alone:
  *
  *   B1  x = exchange box -> the next generation, not LIVE. What was in it, and `pending` before it,
- *       becomes dead letters, in order, and so does what was to be sent later (L2 of later.c).
+ *       becomes dead letters, in order, and so does what was to be sent later (U2 of later.c).
  *       Afterwards nothing is accepted any more
  *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look
  *       at the box in that lock before they put something there

@@ -9,14 +9,14 @@
  * A message for an actor that ends is a dead letter at once, and no work any more. So the messages
  * are also in a table by their actors. An actor's end looks into it only if there is any message:
  *
- *   L1  the sender, in the lock of the clock: put the message into heap and table, and count it: an
+ *   U1  the sender, in the lock of the clock: put the message into heap and table, and count it: an
  *       addition. Then look at the actor's box, a load in the order of the additions. The actor has
  *       ended: take the message back, and refuse
- *   L2  the end, after B1, an exchange: load the count, in the same order. It is not 0: take the
+ *   U2  the end, after B1, an exchange: load the count, in the same order. It is not 0: take the
  *       actor's messages, in the lock
  *
- * One of the two sees the other: either the count of L1 comes before the load of L2, or B1 before
- * the look of L1. If both do, the lock says which takes the message.
+ * One of the two sees the other: either the count of U1 comes before the load of U2, or B1 before
+ * the look of U1. If both do, the lock says which takes the message.
  */
 #include "actor/actors.h"
 
@@ -67,8 +67,8 @@ static void add_spare(struct coroi_clock *k, struct coroi_later *x)
 	k->spare = x;
 }
 
-/* later_move - into another table, of which there is more. Those for one actor were in one list, and
- * keep their order. */
+/* later_move - into another table, which is larger. Those for one actor were in one list, and keep
+ * their order. */
 static void later_move(struct coroi_clock *k, struct coroi_later_list *table, uint32_t most)
 {
 	struct coroi_later_list *before = k->table;
@@ -137,7 +137,7 @@ static void heap_put(struct coroi_clock *k, uint32_t i, struct coroi_due d)
 	}
 	heap_set(k, i, d);
 }
-/* later_put - there is room. The addition is that of L1. */
+/* later_put - there is room. The addition is that of U1. */
 static struct coroi_later *later_put(struct coroi_clock *k, coro_actor to, struct coro_message *m,
 				     uint64_t due)
 {
@@ -239,7 +239,7 @@ static int start_clock(struct coroi_actors *all)
 		       : coro_scheduler_spawn(all->sched, NULL, clock_body, &all, sizeof all, NULL);
 }
 
-/* later_accept - L1, in the lock. */
+/* later_accept - U1, in the lock. */
 static int later_accept(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
 			uint64_t due, struct coro_message *m)
 {
@@ -278,7 +278,7 @@ COROI_COLD struct coro_message *coroi_later_end_slow(struct coroi_actors *all, c
 	struct coroi_clock *k = &all->clock;
 	struct coro_message *first = NULL, **link = &first;
 
-	coroi_lock(&k->lock); /* L2 */
+	coroi_lock(&k->lock); /* U2 */
 	bool any = at_load_rlx(&k->n) > 0;
 	for (struct coroi_later *x = any ? list_of(k, to)->first : NULL, *next; x; x = next) {
 		next = x->next;

@@ -141,6 +141,8 @@
 	M(FD_X3_EARLY, "fd-close", "X3 comes before the last O7")                                 \
 	M(FD_SAME_GEN, "fd-again", "a close does not raise the generation")                       \
 	M(FD_CLOSE_FIRST, "fd-again", "close(2) comes before the slot is free")                   \
+	M(MODE_UNSHARED, "fd-mode", "Y2 clears the flag though another shares")                   \
+	M(MODE_UNLOCKED, "fd-mode", "Y2 is done without the lock")                                \
 	M(FD_MOVE_STAYS, "fd-move", "M2 does not remove from the old set")                        \
 	M(FD_MOVE_UNLOCKED, "fd-both", "M1 is left out")                                          \
 	M(FD_SELECT_LOSES, "fd-select", "S2 forgets an event for which another case was chosen")  \
@@ -196,6 +198,8 @@
 	M(BOX_MARK_FIRST, "box-urgent", "C2 comes before C1")                                     \
 	M(BOX_OVERTAKES_URGENT, "box-itself", "urgent messages overtake each other")              \
 	M(BOX_BLIND_WITHDRAW, "box-withdraw", "a sender takes another's message back")            \
+	M(LATER_NO_LOOK, "box-later", "U1 does not look at the box")                              \
+	M(LATER_SLEEPS_ON, "box-later", "U2 lets the clock sleep")                                \
 	M(BOX_LENT_ANY, "box-lent", "a lender runs the turns of actors that are not brief")       \
 	M(LEND_OUTSIDE_KEPT, "set-lender",                                                        \
 	  "a wait for a descriptor that began during the lend is forgotten")                      \

@@ -139,6 +139,54 @@ static const struct ex_scenario box_stop = {
 	.reach = 15,
 };
 
+/* What is to be sent to it in an hour is dead at its end, and nobody waits for the hour. */
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static void send_later_0(void *arg)
+{
+	uint64_t word = WORD(0, 0, 0);
+
+	(void)arg;
+	world_pushing(true);
+	note(0, coro_actor_send_after(g.actor[0], HOUR_NS, 0, &word, sizeof word));
+	world_pushing(false);
+}
+
+static void stops_and_waits(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	g.stopper = coro_self();
+	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
+	if (!g.ended[0])
+		EX_CHECK(coro_park() == CORO_OK);
+}
+
+static void setup_later(void)
+{
+	make(&kind);
+	on_worker(0, stops_and_waits, 0);
+	ex_thread("send0", send_later_0, NULL);
+}
+
+static void check_later(void)
+{
+	check_counts(1);
+	EX_CHECK(g.ended[0] == 1);
+	EX_CHECK(coroi_now_ns() < HOUR_NS);
+	ex_reached(g.dead[0] ? 1 : 0);
+}
+
+static const struct ex_scenario box_later = {
+	.name = "box-later",
+	.about = "a thread sends to an actor for later, which is stopped",
+	.setup = setup_later,
+	.check = check_later,
+	.workers = 1,
+	.reach = 3,
+};
+
 static void setup_withdraw(void)
 {
 	make(&kind);
@@ -417,6 +465,6 @@ static const struct ex_scenario box_close = {
 };
 
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside, &box_streams, &box_two,  &box_stop,  &box_withdraw, &box_urgent,
-	&box_itself,  &box_again,   &box_lent, &box_exits, &box_close,    NULL,
+	&box_outside, &box_streams, &box_two,  &box_stop,  &box_later, &box_withdraw, &box_urgent,
+	&box_itself,  &box_again,   &box_lent, &box_exits, &box_close, NULL,
 };

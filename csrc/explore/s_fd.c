@@ -640,8 +640,59 @@ static const struct ex_scenario fd_select_close = {
 	.reach = BIT(WORLD_SLEPT) | 3,
 };
 
+/* ------------------------------------------------------------------------------------- mode */
+
+/* Two numbers of one description, which was blocking. While one is adopted it is non-blocking; when
+ * both are closed it is blocking. */
+
+static void adopts_and_closes(void *arg)
+{
+	int fd = (int)(uintptr_t)arg;
+	coro_fd f;
+
+	EX_CHECK(coro_scheduler_adopt(sched, &f, fd, 0) == CORO_OK);
+	EX_CHECK(!world_blocks(fd));
+	EX_CHECK(coro_fd_close(f) == CORO_OK);
+	g.closed++;
+}
+
+static void closes_the_first(void *arg)
+{
+	(void)arg;
+	EX_CHECK(!world_blocks(FD));
+	EX_CHECK(coro_fd_close(g.fd) == CORO_OK);
+	g.closed++;
+}
+
+static void setup_mode(void)
+{
+	world_io_regions();
+	world_mode_regions();
+	world_region(&g, sizeof g);
+	world_descriptor(FD, COROI_KIND_OTHER);
+	world_share(FD + 1, FD);
+	EX_CHECK(coro_scheduler_adopt(sched, &g.fd, FD, 0) == CORO_OK);
+	ex_thread("close", closes_the_first, NULL);
+	ex_thread("adopt", adopts_and_closes, (void *)(uintptr_t)(FD + 1));
+}
+
+static void check_mode(void)
+{
+	EX_CHECK(g.closed == 2);
+	EX_CHECK(world_blocks(FD));
+}
+
+static const struct ex_scenario fd_mode = {
+	.name = "fd-mode",
+	.about =
+		"a descriptor that was blocking is closed while a duplicate is adopted, and closed",
+	.setup = setup_mode,
+	.check = check_mode,
+	.workers = 1,
+};
+
 const struct ex_scenario *const scenarios_fd[] = {
-	&fd_read,   &fd_look,        &fd_fin,           &fd_reset,        &fd_deadline,
-	&fd_cancel, &fd_close,       &fd_again,         &fd_move,         &fd_both,
-	&fd_select, &fd_select_here, &fd_select_cancel, &fd_select_close, NULL,
+	&fd_read,          &fd_look,         &fd_fin,  &fd_reset, &fd_deadline, &fd_cancel,
+	&fd_close,         &fd_again,        &fd_move, &fd_both,  &fd_select,   &fd_select_here,
+	&fd_select_cancel, &fd_select_close, &fd_mode, NULL,
 };

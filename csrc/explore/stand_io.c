@@ -22,7 +22,7 @@
 static struct {
 	struct descriptor {
 		bool open, is_in[SETS_MOST];
-		uint8_t kind, end;
+		uint8_t kind, end, of; /* of: the open file description, by its first number */
 		char value;
 		uint32_t bytes;
 		uint64_t data;
@@ -30,6 +30,7 @@ static struct {
 	/* A bit for each descriptor, and for the bell: ready. A thread sleeps at the word. */
 	uint32_t ready[SETS_MOST];
 	unsigned sets, bells, set_of_bell[SETS_MOST];
+	bool blocks[1 + WORLD_DESCRIPTORS];     /* by the description */
 	uint32_t closed[1 + WORLD_DESCRIPTORS]; /* times; who awaits that sleeps at the word */
 } io;
 
@@ -69,7 +70,19 @@ static void make_ready(unsigned set, uint32_t bit)
 void world_descriptor(int fd, int kind)
 {
 	ex_call("a new descriptor");
-	io.descriptor[fd] = (struct descriptor){.open = true, .kind = (uint8_t)kind};
+	io.descriptor[fd] = (struct descriptor){
+		.open = true, .kind = (uint8_t)kind, .of = (uint8_t)fd};
+}
+
+void world_share(int fd, int of)
+{
+	io.descriptor[fd] = io.descriptor[of];
+	io.blocks[of] = true;
+}
+
+bool world_blocks(int fd)
+{
+	return io.blocks[io.descriptor[fd].of];
 }
 
 void world_comes(int fd, unsigned n, char value, enum world_end end)
@@ -220,19 +233,23 @@ void coroi_event_close(int fd)
 
 int coroi_kind(int fd, uint32_t *file)
 {
-	*file = (uint32_t)fd;
-	return descriptor_of(fd)->kind;
+	struct descriptor *d = descriptor_of(fd);
+
+	*file = d->of;
+	return d->kind;
 }
 
 int coroi_set_nonblocking(int fd, bool nonblocking)
 {
-	(void)fd;
-	return nonblocking;
+	ex_call(nonblocking ? "set O_NONBLOCK" : "clear O_NONBLOCK");
+	bool *blocks = &io.blocks[descriptor_of(fd)->of], was = !*blocks;
+	*blocks = !nonblocking;
+	return was;
 }
 
 bool coroi_same_description(int a, int b)
 {
-	return a == b;
+	return descriptor_of(a)->of == descriptor_of(b)->of;
 }
 
 void coroi_close(int fd)

@@ -77,11 +77,20 @@ enum world_end { WORLD_OPEN, WORLD_FIN, WORLD_RESET };
 void world_descriptor(int fd, int kind);
 void world_comes(int fd, unsigned n, char value, enum world_end end);
 
+/* world_share - the number is given to another name of the open file description that `of` names.
+ * Both are blocking. During setup. world_blocks - are they? Without a step. */
+void world_share(int fd, int of);
+bool world_blocks(int fd);
+
 /* What is known of a descriptor, without a step: the bytes that nobody has read; the sets in which
  * the descriptor is; how often it was closed. world_await_close - wait for the first close. */
 unsigned world_unread(int fd);
 unsigned world_sets_of(int fd);
 void world_await_close(int fd);
+
+/* world_mode_regions - the table of descriptors that were blocking is put back before each
+ * schedule, too. */
+void world_mode_regions(void);
 
 /* world_io_regions - all of this is put back before each schedule. To be called during setup. */
 void world_io_regions(void);

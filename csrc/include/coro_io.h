@@ -59,16 +59,18 @@ typedef uint64_t coro_fd;
  * when nothing has come and the server that has accepted the connection ends (coro_serve). */
 enum { CORO_IN = 1, CORO_OUT = 2, CORO_REQUEST = 4 };
 
-/* For adopt: coro_fd_close and the end of the scheduler do not close(2) the descriptor. */
+/* For adopt: coro_fd_close and the end of the scheduler do not close(2) the descriptor. It is
+ * blocking again if it was so before. */
 #define CORO_FD_KEEP 1u
 
 /*
  * coro_fd_adopt - make fd the calling coroutine's scheduler's. It becomes non-blocking (O_NONBLOCK,
- * which all duplicates of the descriptor share), and is owned by coro: nothing else reads, writes
- * or closes it.
+ * which all duplicates of the descriptor share, also in other processes), and is owned by coro:
+ * nothing else reads, writes or closes it. If it was blocking it is so again at its close, its
+ * release or the end of s; while another duplicate is adopted, at that one's.
  * coro_scheduler_adopt - the same for the scheduler s. Thread: any.
  *
- * Cost:    three system calls, about 1 us.
+ * Cost:    three system calls, about 1 us; two more at the end of one that was blocking.
  * Returns: CORO_OK and *out; CORO_EINVAL: out or s is NULL, or flags are unknown; CORO_EBUSY: the
  *          number is adopted already; CORO_ECLOSED: s is closing; CORO_ENOMEM. With any error the
  *          descriptor stays the caller's, and as it was.

@@ -15,8 +15,8 @@
  *   Y1  adopting: lock; set the flag. It was not set: the descriptor owes. It was set, and one in
  *       the table owes for this description: it shares. Unlock
  *   Y2  the end, while the number is still the caller's: lock; leave the table. The descriptor
- *       owes, and another shares: that one owes now. Nobody shares: clear the flag. Unlock. close(2)
- *       comes after that
+ *       owes, and another shares: that one owes now. Nobody shares: clear the flag. Unlock.
+ *       close(2) comes after that
  *
  * The flag is set and cleared in the lock: a descriptor that is adopted meanwhile finds it as it
  * was, and owes itself, or finds one that owes, and is found by it.

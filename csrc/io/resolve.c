@@ -11,9 +11,9 @@
 
 /*
  * A look-up that a thread has begun outlives a caller that gives up. `state` is RUNNING, then the
- * caller's record, and DONE or LEFT; the one of the two that comes second frees the look-up, and the
- * first gives the token back: nothing comes any more of a look-up that was left. One that no thread
- * has begun is taken back, and the caller frees it.
+ * caller's record, and DONE or LEFT; the one of the two that comes second frees the look-up, and
+ * the first gives the token back: nothing comes any more of a look-up that was left. One that no
+ * thread has begun is taken back, and freed.
  */
 enum { RUNNING, DONE, LEFT };
 

@@ -87,8 +87,8 @@ TEST(actor_send_later_to_one_that_ends)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* In each way of ending what is to be sent later is dead at once, in the order of the calls; what is
- * for others comes. */
+/* In each way of ending what is to be sent later is dead at once, in the order of the calls; what
+ * is for others comes. */
 
 static uint64_t numbers[8];
 static int n_dead, cause_of_all;

@@ -1,6 +1,6 @@
 /*
- * t_mode.c - O_NONBLOCK: a descriptor that was blocking is blocking again after coro, in whatever way
- * its adoption ends. The test looks at a duplicate, as another process would.
+ * t_mode.c - O_NONBLOCK: a descriptor that was blocking is blocking again after coro, however its
+ * adoption ends. The test looks at a duplicate, as another process would.
  */
 #include "fds.h"
 
