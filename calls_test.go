@@ -535,34 +535,55 @@ func TestCallsAreNeverLost(t *testing.T) {
 }
 
 func init() {
-	children["goexit inline"] = func() {
-		s, err := coro.New(coro.WithWorkers(1))
-		if err != nil {
-			panic(err)
-		}
-		id, err := coro.ExportFuncNamed("a function that leaves",
-			func(context.Context, int64) (int64, error) {
-				runtime.Goexit()
-				return 0, nil
-			})
-		if err != nil {
-			panic(err)
-		}
-		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline,
-			ArgBytes: 8, ResultBytes: 8})
-		_ = s.Wait(background)
-		fmt.Println("it lives on")
+	children["goexit inline"] = func() { goexitInline(callOne, (*coro.Scheduler).Wait) }
+	children["goexit on the main worker"] = func() {
+		goexitInline(callOne.OnWorker(1), (*coro.Scheduler).RunMain)
+	}
+	children["goexit in ServeMain"] = func() {
+		goexitInline(callOne.OnWorker(1), (*coro.Scheduler).ServeMain)
 	}
 }
 
+// goexitInline has f call a function that ends its goroutine, and waits for that.
+func goexitInline(
+	f coro.Func[testbody.Call, testbody.Came], wait func(*coro.Scheduler, context.Context) error,
+) {
+	s, err := coro.New(coro.WithWorkers(1), coro.WithMainThread())
+	if err != nil {
+		panic(err)
+	}
+	id, err := coro.ExportFuncNamed("a function that leaves",
+		func(context.Context, int64) (int64, error) {
+			runtime.Goexit()
+			return 0, nil
+		})
+	if err != nil {
+		panic(err)
+	}
+	_ = f.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8,
+		ResultBytes: 8})
+	waited := make(chan error)
+	go func() { // it is this goroutine that might end alone
+		defer close(waited)
+		waited <- wait(s, background)
+	}()
+	<-waited
+	fmt.Println("it lives on")
+}
+
 func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
-	out, err := child(t, "goexit inline")
-	var exit *exec.ExitError
-	require.ErrorAs(t, err, &exit)
-	assert.Contains(t, out,
-		"coro: runtime.Goexit (or FailNow of a test) "+
-			"in the Go function a function that leaves, ")
-	assert.NotContains(t, out, "it lives on")
+	for _, name := range []string{"goexit inline", "goexit on the main worker",
+		"goexit in ServeMain"} {
+		out, err := child(t, name)
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, "%s: %s", name, out)
+		assert.Equal(t, 2, exit.ExitCode(), name)
+		assert.Contains(t, out,
+			"coro: runtime.Goexit (or FailNow of a test) "+
+				"in the Go function a function that leaves, ")
+		assert.Contains(t, out, "goexitInline.func1", "what has left: %s", name)
+		assert.NotContains(t, out, "it lives on", name)
+	}
 }
 
 // Threads that have been in Go take no signal for the process.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/table"
@@ -79,9 +80,13 @@ func (p *Pool) together(i, n int) int {
 	return n
 }
 
-// leftInline says why the process is about to end: the goroutine is that of a C thread, and cannot
-// end alone.
+// leftInline ends the process, and says why. The goroutine cannot end alone: below the call lie
+// frames of C, which are to return. Go's runtime would end the process on a thread that C has made,
+// but not on that of RunMain, where it would leave a thread that still counts as a worker. The stack
+// shows what has left.
 func leftInline(f *Func) {
 	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
-		"which was called inline, by coro_call_go_inline: this ends the process\n", f.Name)
+		"which was called inline, by coro_call_go_inline: this ends the process\n%s",
+		f.Name, debug.Stack())
+	os.Exit(2)
 }
