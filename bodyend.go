@@ -45,7 +45,7 @@ func (c *Coroutine) readError(err error) (canceled bool, code int, text string) 
 // saysCanceled tells whether the error of a body says that the body was canceled: it is the cause,
 // or what its context's Err returns.
 func (c *Coroutine) saysCanceled(err error) (says bool) {
-	cause := c.why()
+	cause := c.canceledBy()
 	if cause == nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // The state of a coroutine: 32 bits of permits, and flags.
@@ -188,7 +189,7 @@ func (c *Coroutine) parkUntil(ctx context.Context) error {
 				return nil
 			}
 			if !c.join.WakeComes() {
-				return context.Cause(ctx)
+				return ctxerr.Of(ctx)
 			}
 			c.op = opYield // until the wake has come to the pool
 			c.yield(struct{}{})

@@ -43,6 +43,7 @@ func taskWaits(t *testing.T, s *coro.Scheduler) []bubbleWait {
 	require.ErrorIs(t, err, coro.ErrNoMemory)
 	paused := newScheduler(t, coro.WithPaused())
 	hosted := newScheduler(t, coro.WithMainThread())
+	require.NoError(t, park.Spawn(hosted, coro.None{}))
 	return []bubbleWait{
 		{"New", func(context.Context) error { _, err := coro.New(); return err }},
 		{"Task.Wait of C", func(ctx context.Context) error { _, err := inC.Wait(ctx); return err }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -54,7 +55,7 @@ func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointe
 ) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
-		return csrc.LendNone, context.Cause(ctx)
+		return csrc.LendNone, ctxerr.Of(ctx)
 	}
 	if err := s.ready(spec); err != nil {
 		return csrc.LendNone, err

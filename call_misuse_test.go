@@ -197,7 +197,7 @@ func TestCallOfAPausedSchedulerEndsWithItsContext(t *testing.T) {
 	}()
 	recorded(t, s)
 	cancel(errEnough)
-	require.Equal(t, errEnough, receive(t, failures))
+	require.ErrorIs(t, receive(t, failures), errEnough)
 	// The cancel comes a moment later. It finds the coroutine waiting, or not started.
 	eventually(t, func() bool { return s.Run(soon(t)) == nil }, "the coroutine is canceled")
 	assert.Zero(t, s.Stats().Live)
@@ -293,7 +293,7 @@ func TestCallOfADaemonReturnsTheResult(t *testing.T) {
 	eventually(t, func() bool { return testbody.Ran() == 1 }, "it waits")
 	require.NoError(t, s.Wait(soon(t)), "a daemon is not waited for")
 	cancel(errEnough)
-	assert.Equal(t, errEnough, receive(t, failures))
+	assert.ErrorIs(t, receive(t, failures), errEnough)
 }
 
 func TestCallOfABodyThatFailsTellsTheText(t *testing.T) {
@@ -344,7 +344,8 @@ func TestCallWhoseContextEndsWhileTheBodyComputes(t *testing.T) {
 			if got := receive(t, outcomes); parks == 0 {
 				assert.Equal(t, outcome{42, nil}, got)
 			} else {
-				assert.Equal(t, outcome{0, errEnough}, got)
+				assert.Zero(t, got.result)
+				assert.ErrorIs(t, got.err, errEnough)
 			}
 			finish(t, s)
 		})
@@ -377,7 +378,7 @@ func TestCallWhoseContextEndsWhileTheBodyWaits(t *testing.T) {
 					assert.Equal(t, c.result, r)
 					assert.NoError(t, c.err)
 				} else {
-					assert.Equal(t, errEnough, err)
+					assert.ErrorIs(t, err, errEnough)
 				}
 				finish(t, s)
 			}

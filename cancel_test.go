@@ -206,7 +206,7 @@ func TestTheEndOfAContextCancelsATask(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, how+100, got, "its result stands")
 		} else {
-			assert.Equal(t, reason, err)
+			assert.ErrorIs(t, err, reason)
 			assert.Zero(t, got)
 		}
 		assert.Equal(t, err, task.Err())
@@ -241,11 +241,11 @@ func TestAContextThatEndsBeforeTheStart(t *testing.T) {
 		return task.Err() != nil || testbody.Ran() > 0
 	}, "it ends or starts")
 	if testbody.Ran() == 0 {
-		assert.Equal(t, reason, task.Err())
+		assert.ErrorIs(t, task.Err(), reason)
 	}
 	require.NoError(t, s.Close(background))
 	_, err = task.Wait(soon(t))
-	assert.True(t, err == nil || err == reason, "%v", err)
+	assert.True(t, err == nil || errors.Is(err, reason), "%v", err)
 	_, err = canceled.StartContext(background, s, parks)
 	assert.Equal(t, coro.ErrClosed, err)
 }
@@ -365,7 +365,7 @@ func TestCancelsThatRaceWithWakesAndEnds(t *testing.T) {
 						assert.EqualValues(t, 100, got)
 					default:
 						reasons.Add(1)
-						assert.True(t, err == reason ||
+						assert.True(t, errors.Is(err, reason) ||
 							err == coro.ErrCanceled, "%v", err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // closeGrace is how long Close waits for canceled coroutines to end by themselves; it looks every
@@ -68,14 +69,14 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	for waits := true; waits; {
 		select {
 		case <-s.life.Done():
-			return context.Cause(ctx)
+			return ctxerr.Of(ctx)
 		case <-grace.C:
 			waits = false
 		case <-look.C:
 			waits = !s.onlyCallsGoOn()
 		}
 	}
-	e := &RunningError{Cause: context.Cause(ctx), Funcs: s.running()}
+	e := &RunningError{Cause: ctxerr.Of(ctx), Funcs: s.running()}
 	runtime.KeepAlive(s)
 	return e
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"sync"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // Completions yields the tasks in the order in which they end, each with the error that its Wait
@@ -42,7 +44,7 @@ func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[
 			select {
 			case <-q.news:
 			case <-ctx.Done():
-				yield(nil, context.Cause(ctx))
+				yield(nil, ctxerr.Of(ctx))
 				return
 			}
 		}

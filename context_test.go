@@ -81,7 +81,7 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 		},
 	}
 	for name, f := range waits {
-		assert.Equal(t, errEnough, f(ends(t)), name)
+		assert.ErrorIs(t, f(ends(t)), errEnough, name)
 		assert.Equal(t, context.Canceled, f(expired),
 			"%s: without a cause it is the context's error", name)
 	}
@@ -108,7 +108,7 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 		task := goes(t, s, func(c *coro.Coroutine) error {
 			// an ended context ends neither the coroutine nor its other waits
 			for range 3 {
-				assert.Equal(t, errEnough, f(ends(t), c), name)
+				assert.ErrorIs(t, f(ends(t), c), errEnough, name)
 				assert.NoError(t, c.Context().Err())
 			}
 			if name != "Recv" {
@@ -134,7 +134,7 @@ func TestParkTakesWhatIsThereAndLosesNothing(t *testing.T) {
 	task := goes(t, s, func(c *coro.Coroutine) error {
 		require.NoError(t, c.Wake(c.Handle()))
 		assert.NoError(t, c.Park(expired), "a permit that is there is taken")
-		assert.Equal(t, errEnough, c.Park(ends(t)))
+		assert.ErrorIs(t, c.Park(ends(t)), errEnough)
 		parker.Store(uint64(c.Handle()))
 		ctx, cancel := context.WithCancel(background)
 		assert.NoError(t, c.Park(ctx), "a permit ends the wait before its context does")
@@ -173,7 +173,7 @@ func TestACancelEndsAWaitWithAnotherContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(background)
 		task, err := coro.GoContext(ctx, s, func(c *coro.Coroutine) (coro.None, error) {
 			err := waits(c)
-			assert.Equal(t, errEnough, waits(c), "each later one too")
+			assert.ErrorIs(t, waits(c), errEnough, "each later one too")
 			assert.NoError(t, far.Err())
 			return coro.None{}, err
 		})
@@ -181,7 +181,7 @@ func TestACancelEndsAWaitWithAnotherContext(t *testing.T) {
 		parked(t, s, 2)
 		cancel(errEnough)
 		_, err = wait(t, task)
-		assert.Equal(t, errEnough, err, name)
+		assert.ErrorIs(t, err, errEnough, name)
 	}
 	require.NoError(t, never.Wake())
 }
@@ -295,7 +295,7 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 		"GoContext": func(ctx context.Context, g *coro.Group) (bound, error) {
 			return coro.GoContext(ctx, g, func(c *coro.Coroutine) (int, error) {
 				err := c.Park(c.Context())
-				assert.Equal(t, err, context.Cause(c.Context()))
+				assert.ErrorIs(t, err, context.Cause(c.Context()))
 				return 0, err
 			})
 		},
@@ -316,7 +316,7 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 					g := coro.NewGroup(background, s)
 					task, err := start(ctx, g)
 					if ended {
-						assert.Equal(t, errEnough, err)
+						assert.ErrorIs(t, err, errEnough)
 						assert.NoError(t, g.Wait(soon(t)),
 							"that is no error of the group")
 						continue
@@ -326,13 +326,13 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 					if own {
 						cancel(errEnough)
 						<-task.Done()
-						assert.Equal(t, errEnough, task.Err())
-						assert.Equal(t, errEnough, g.Wait(soon(t)),
+						assert.ErrorIs(t, task.Err(), errEnough)
+						assert.ErrorIs(t, g.Wait(soon(t)), errEnough,
 							"the error of a member")
 					} else {
 						g.Cancel(no)
 						<-task.Done()
-						assert.Equal(t, no, task.Err())
+						assert.ErrorIs(t, task.Err(), no)
 						assert.Equal(t, no, g.Wait(soon(t)))
 						assert.NoError(t, ctx.Err())
 					}

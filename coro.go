@@ -64,8 +64,8 @@
 // # Contexts
 //
 // A context given to a call that waits bounds that wait alone. When the context ends first, the
-// call returns [context.Cause] of it, which is its Err where no cause was set, and has taken
-// nothing. A call takes what is there already even if its context has ended; Scheduler.Run and
+// call returns its cause, in an error in which [errors.Is] finds both [context.Cause] of it and its
+// Err, and has taken nothing. A call takes what is there already even if its context has ended; Scheduler.Run and
 // SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])

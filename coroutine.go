@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/panicked"
 )
@@ -130,7 +131,7 @@ func GoContext[T any](
 	ctx context.Context, in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
 ) (*Task[T], error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ctxerr.Of(ctx)
 	}
 	if err := mayBind(ctx); err != nil {
 		return nil, err
@@ -380,9 +381,22 @@ func (c *Coroutine) cancel(cause error) {
 	c.settle()
 }
 
-// why is the cause of the cancel.
-func (c *Coroutine) why() error {
+// canceledBy is the cause of the cancel; nil: c is not canceled.
+func (c *Coroutine) canceledBy() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
+}
+
+// why is the error of what the cancel ends: errors.Is finds its cause, and the Err of a context.
+func (c *Coroutine) why() error {
+	cause := c.canceledBy()
+	if cause == nil {
+		return nil
+	}
+	err := context.Canceled
+	if over := overOf(c.ctx); over != nil {
+		err = over.Err()
+	}
+	return ctxerr.By(cause, err)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // How a context is bound to what its end cancels. A context with a deadline is certain to end:
@@ -154,7 +156,7 @@ var errOver = errors.New("coro: the context of a wait has ended")
 // causeOfWait is the error of a wait with ctx that has ended with err.
 func causeOfWait(ctx context.Context, err error) error {
 	if err == errOver {
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 	return err
 }

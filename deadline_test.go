@@ -366,7 +366,7 @@ func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 				for _, start := range binders {
 					_, _, err := start(ctx, s)
 					require.True(t, err == nil ||
-						err == context.DeadlineExceeded, "%v", err)
+						errors.Is(err, context.DeadlineExceeded), "%v", err)
 				}
 				_, _ = yield.StartContext(ctx, s, random.Int64N(50))
 				_, _ = yield.Start(g, random.Int64N(50))

@@ -199,7 +199,7 @@ func TestACanceledBodyCleansUp(t *testing.T) {
 			require.NoError(t, err)
 			assert.EqualValues(t, -11, got)
 		} else {
-			assert.Equal(t, reason, err)
+			assert.ErrorIs(t, err, reason)
 		}
 	}
 	require.NoError(t, book.Close())

@@ -1,16 +1,22 @@
 package coro
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/panicked"
 )
 
 // Errors that calls of this package return, alone or wrapped: test with [errors.Is].
+//
+// Where a context ends a call, or a coroutine that was started with it, the error is the context's:
+// errors.Is finds context.Cause of it in that, and its Err, also where the cause was set by
+// context.WithCancelCause and the like. It reads as the cause. Package actor and x/nats do the same.
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
@@ -24,7 +30,8 @@ var (
 		"system's), or wait for coroutines to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
 	// started, or was told so and ended without coro_exit_finished.
-	ErrCanceled = errors.New("coro: canceled")
+	// It is a context.Canceled, too.
+	ErrCanceled error = &ctxerr.Sentinel{Text: "coro: canceled", Err: context.Canceled}
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.
@@ -104,10 +111,11 @@ var (
 		"work: call it from a test without a bubble; package actor works in one")
 	// ErrNoCgo: this binary was built without the C core. The go command turns cgo off without a
 	// word in a cross build, and where it finds no C compiler. RequiresCgo makes that an error of
-	// the build.
-	ErrNoCgo = errors.New("coro: built without its C core: " +
+	// the build. It is an errors.ErrUnsupported, too.
+	ErrNoCgo error = &ctxerr.Sentinel{Text: "coro: built without its C core: " +
 		"it needs linux on amd64 or arm64, CGO_ENABLED=1 and a C compiler; " +
-		"a cross build to arm64 needs CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc, for example")
+		"a cross build to arm64 needs CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc, for example",
+		Err: errors.ErrUnsupported}
 )
 
 // A kind is what a status of the core is about: some statuses mean different things.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -118,7 +119,7 @@ func (g *Group) enter() error {
 	case g.over:
 		return ErrGroupOver
 	case g.ctx.Err() != nil:
-		return context.Cause(g.ctx)
+		return ctxerr.Of(g.ctx)
 	}
 	g.count++
 	return nil
@@ -223,7 +224,7 @@ func (g *Group) Wait(ctx context.Context) error {
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctxerr.Of(ctx)
 		}
 		g.mu.Lock()
 	}

@@ -111,7 +111,7 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 					require.NoError(t, err, "its result stands")
 					require.EqualValues(t, 100, got)
 				} else {
-					require.Equal(t, want, err, "%d", i)
+					require.ErrorIs(t, err, want, "%d", i)
 				}
 			}
 			_, err := canceled.Start(g, parks)
@@ -147,8 +147,8 @@ func TestTheEndOfTheContextCancelsAGroup(t *testing.T) {
 	parked(t, s, 10)
 	end(reason)
 	_, err := square.Start(g, 1)
-	assert.Equal(t, reason, err)
-	assert.Equal(t, reason, g.Wait(background))
+	assert.ErrorIs(t, err, reason)
+	assert.ErrorIs(t, g.Wait(background), reason)
 
 	ctx, end = context.WithCancelCause(background)
 	g = coro.NewGroup(ctx, s)
@@ -232,7 +232,7 @@ func TestGroupsUnderFire(t *testing.T) {
 								})
 							}
 							if err != nil {
-								assert.Equal(t, reason, err)
+								assert.ErrorIs(t, err, reason)
 								return
 							}
 						}
@@ -244,7 +244,7 @@ func TestGroupsUnderFire(t *testing.T) {
 				end(reason)
 				starters.Wait()
 				err := g.Wait(background)
-				assert.True(t, err == nil || err == reason, "%v", err)
+				assert.True(t, err == nil || errors.Is(err, reason), "%v", err)
 				assert.Equal(t, started.Load(), ended.Load(), "nothing outlives it")
 			}
 		})
@@ -307,7 +307,7 @@ func TestCompletionsEndWithTheContext(t *testing.T) {
 		end(reason)
 	}
 	assert.Equal(t, []*coro.Task[int64]{quick, nil}, got)
-	assert.Equal(t, reason, last)
+	assert.ErrorIs(t, last, reason)
 	for task := range coro.Completions(background, slow, quick, quick) {
 		assert.Same(t, quick, task)
 		break // the others are left alone

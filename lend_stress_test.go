@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -132,7 +133,7 @@ func (b *border) parks(n int64) error {
 func (b *border) cancels() error {
 	ctx, cancel := context.WithCancelCause(background)
 	go cancel(errEnough)
-	if _, err := canceled.Call(ctx, b.s, 2); err != errEnough {
+	if _, err := canceled.Call(ctx, b.s, 2); !errors.Is(err, errEnough) {
 		return fmt.Errorf("%w is not the cause", err)
 	}
 	return nil

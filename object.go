@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/spin"
 )
@@ -193,7 +194,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return 0, ctxerr.Of(ctx)
 	}
 	if c := bodyOf(ctx); c != nil {
 		if err := c.mayWait(); err != nil && !op.committed {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -219,7 +220,7 @@ func (p *poller) awaitRestOr(ctx context.Context, s *Scheduler, look func() erro
 		case <-s.life.Done():
 			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctxerr.Of(ctx)
 		}
 	}
 }

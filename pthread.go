@@ -8,6 +8,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // WithWorkers sets the number of worker threads, 1 to 256. The default is runtime.GOMAXPROCS(0),
@@ -73,7 +74,7 @@ func (s *Scheduler) ServeMain(ctx context.Context) error {
 		case <-s.life.Done():
 			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctxerr.Of(ctx)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/offload"
 	"github.com/organzine/coro/internal/race"
@@ -183,7 +184,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return ErrPaused
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 	if err := outside(); err != nil {
 		return err
@@ -197,7 +198,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 }
 

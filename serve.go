@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // A ServeOption configures Serve.
@@ -130,7 +131,7 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 		return err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 	fd, err := s.Adopt(own)
 	if err != nil {
@@ -152,7 +153,7 @@ func served(ctx context.Context, listener FD, server *Task[int32]) error {
 	case <-ctx.Done():
 		_ = listener.Close()
 		if server.join.IsFresh() {
-			return context.Cause(ctx) // it finds no listener when it begins
+			return ctxerr.Of(ctx) // it finds no listener when it begins
 		}
 	}
 	status, err := server.Wait(context.WithoutCancel(ctx))
@@ -162,7 +163,7 @@ func served(ctx context.Context, listener FD, server *Task[int32]) error {
 	case s != csrc.Closed && s != csrc.Stale: // stale: the context ended at once
 		return fdError("Serve", s)
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 	return ErrClosed
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -108,7 +109,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 // end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctxerr.Of(ctx)
 	}
 	if s.credit.isEmpty() {
 		if err := f.Spawn(s, arg); err != ErrNoMemory {

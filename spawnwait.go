@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // A creditQueue has the goroutines that wait in SpawnWait, the first come in front. Each waits for
@@ -52,7 +53,7 @@ func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
 	if !q.leave(w) && w.err == nil {
 		s.core.Refund(1)
 	}
-	return context.Cause(ctx)
+	return ctxerr.Of(ctx)
 }
 
 // enter puts the caller at the back of the queue. first: nobody had waited lately, and credit is to

@@ -126,7 +126,7 @@ func TestThoseWhoWaitForMemoryCanGiveUp(t *testing.T) {
 	eventually(t, func() bool { return coro.WaitingForMemory(s) == 21 }, "it waits")
 	cancel(errEnough)
 	for _, result := range given {
-		require.Equal(t, errEnough, receive(t, result))
+		require.ErrorIs(t, receive(t, result), errEnough)
 	}
 	require.Equal(t, 1, coro.WaitingForMemory(s))
 	end(t, tasks[0])

@@ -185,11 +185,19 @@ func (s startContext) stopAnd(stop func() bool) func() bool {
 // causeOf is the cause of the end of a context given at a start, or of the group's; nil: neither
 // has ended.
 func causeOf(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if over := overOf(ctx); over != nil {
+		return context.Cause(over)
+	}
+	return nil
+}
+
+// overOf is a context given at a start, or the group's, if it has ended; nil: neither has.
+func overOf(ctx context.Context) context.Context {
+	if ctx == nil || ctx.Err() != nil {
+		return ctx
 	}
 	if m, ok := ctx.(memberContext); ok && m.group.ctx.Err() != nil {
-		return context.Cause(m.group.ctx)
+		return m.group.ctx
 	}
 	return nil
 }

@@ -135,11 +135,11 @@ func TestContextsOfOtherTypes(t *testing.T) {
 			cancel(errEnough)
 			close(done)
 			_, err = wait(t, a)
-			assert.Equal(t, errEnough, err)
+			assert.ErrorIs(t, err, errEnough)
 			_, err = wait(t, b)
-			assert.Equal(t, errEnough, err)
+			assert.ErrorIs(t, err, errEnough)
 			if g, ok := in.(*coro.Group); ok {
-				assert.Equal(t, errEnough, g.Wait(background))
+				assert.ErrorIs(t, g.Wait(background), errEnough)
 				_, err := square.StartContext(ownDone{background, nil}, g, 1)
 				assert.Equal(t, coro.ErrGroupOver, err)
 			}

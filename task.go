@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/spin"
 )
@@ -152,7 +153,7 @@ func (f Func[A, R]) startFor(
 // StartContext returns its cause, and nothing was started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ctxerr.Of(ctx)
 	}
 	if err := mayBind(ctx); err != nil {
 		return nil, err
@@ -266,7 +267,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return zero, context.Cause(ctx)
+			return zero, ctxerr.Of(ctx)
 		}
 	}
 	t.s.edge.Acquire()
@@ -451,9 +452,9 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Fa
 	} else {
 		t.err = statusError(status, ofScheduler)
 	}
-	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
-		if err := causeOf(t.hooks.ctx); err != nil {
-			t.err = err
+	if status == csrc.Canceled && t.hooks != nil {
+		if over := overOf(t.hooks.ctx); over != nil {
+			t.err = ctxerr.Of(over)
 		}
 	}
 	t.finished.Store(true)

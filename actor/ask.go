@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // asked is a question, for those that do not know the type of its answer.
@@ -105,8 +107,8 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	if err := y.reached(); err != nil {
 		return none, err
 	}
-	if err := ctx.Err(); err != nil {
-		return none, err
+	if ctx.Err() != nil {
+		return none, ctxerr.Of(ctx)
 	}
 	h := thisCaller()
 	if h != nil {
@@ -137,7 +139,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 		case <-done:
 			if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) { // Q2
 				pool.Put(q)
-				return none, ctx.Err()
+				return none, ctxerr.Of(ctx)
 			}
 			<-q.ready
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // What is drained ends when it has handled what it has accepted, and is told so by a message that
@@ -80,7 +82,7 @@ func (y *System) Drain(ctx context.Context) error {
 		select {
 		case <-y.ended:
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = ctxerr.Of(ctx)
 		}
 	}
 	if err == nil {

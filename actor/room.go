@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // A room is the bound of a mailbox. A message has a place until it is handled.
@@ -105,9 +107,10 @@ func (r *room) wait(ctx context.Context, to *slot) (err error) {
 	select {
 	case err = <-w.told:
 	case <-ctx.Done():
+		over := ctxerr.Of(ctx)
 		r.mu.Lock()
 		if !w.isOut {
-			r.tellLocked(slices.Index(r.senders, w), ctx.Err())
+			r.tellLocked(slices.Index(r.senders, w), over)
 		}
 		r.mu.Unlock()
 		err = <-w.told

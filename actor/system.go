@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/steal"
 )
@@ -245,7 +246,7 @@ func (y *System) Rest(ctx context.Context) error {
 		y.mu.Lock()
 		y.resting = slices.DeleteFunc(y.resting, func(c chan struct{}) bool { return c == done })
 		y.mu.Unlock()
-		return ctx.Err()
+		return ctxerr.Of(ctx)
 	}
 }
 
@@ -345,7 +346,7 @@ func (y *System) Stop(ctx context.Context) error {
 	case <-y.ended:
 		return nil
 	case <-ctx.Done():
-		return y.running(ctx.Err())
+		return y.running(ctxerr.Of(ctx))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/actor"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind
@@ -39,7 +40,7 @@ func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], erro
 			}
 			select {
 			case <-ctx.Done():
-				return context.Cause(ctx)
+				return ctxerr.Of(ctx)
 			case <-time.After(pause):
 			}
 		}
