@@ -3,7 +3,6 @@ package actor
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,8 +262,7 @@ func TestANoticeThatFailsIsADeadLetter(t *testing.T) {
 
 // A spawnsAtTheEnd spawns a child in Stopped.
 type spawnsAtTheEnd struct {
-	children *atomic.Int32
-	errs     chan error
+	errs chan error
 }
 
 func (spawnsAtTheEnd) Receive(*Context[int], int) error { return errBad }

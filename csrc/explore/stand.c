@@ -28,6 +28,15 @@ void coroi_release(void *p)
 	(void)p;
 }
 
+/* Nothing reports a fault here. */
+int coroi_fault_name(uintptr_t fn, const char *text, size_t bytes)
+{
+	(void)fn;
+	(void)text;
+	(void)bytes;
+	return CORO_OK;
+}
+
 size_t coroi_page(void)
 {
 	return 4096;

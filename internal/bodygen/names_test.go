@@ -31,7 +31,7 @@ func TestNamesWithOtherLetters(t *testing.T) {
 		{"struct s { int a$b; };", "x, struct s", "the member a$b of struct s would be A$b in Go, which is no name there"},
 		{"struct a$b { int n; };", "x, struct a$b", "struct a$b would be A$b in Go, which is no name there: give it another name, " +
 			"as with -name 'struct a$b=Other'"},
-		{"", "a$b, int", "Go cannot name the body a$b, as in C.a$b_body"},
+		{"", "a$b, int", "the body a$b has no name in Go, as in C.a$b_body"},
 	} {
 		folder(t, map[string]string{"a.c": coroh + "#include \"t.h\"\nCORO_BODY(" + c.body + ", coro_none, 0)\n{\n}\n",
 			"t.h": c.types + "\n"})

@@ -143,7 +143,7 @@ func (*generator) relative(dir, file string) (string, error) {
 // body adds a body, and the types that it has.
 func (g *generator) body(b *body) error {
 	if !token.IsIdentifier(b.name + descSuffix) {
-		return fmt.Errorf("Go cannot name the body %[1]s, as in C.%[1]s%[2]s: give it "+
+		return fmt.Errorf("the body %[1]s has no name in Go, as in C.%[1]s%[2]s: give it "+
 			"another name", b.name, descSuffix)
 	}
 	arg, err := g.inline(b.arg, "the argument of the body "+b.name, b.argAlign)
