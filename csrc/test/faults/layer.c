@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,6 +233,12 @@ int fault_munmap(void *at, size_t bytes)
 	int status = munmap(at, bytes);
 	add(status ? &held.stuck : &held.mapped, status ? (int64_t)bytes : -(int64_t)bytes);
 	return status;
+}
+
+int fault_prctl(int option, unsigned long what, void *at, size_t bytes, const char *name);
+int fault_prctl(int option, unsigned long what, void *at, size_t bytes, const char *name)
+{
+	return fails(FAULT_NAME) ? -1 : prctl(option, what, at, bytes, name);
 }
 
 int fault_madvise(void *at, size_t bytes, int advice);

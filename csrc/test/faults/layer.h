@@ -33,7 +33,7 @@ enum fault_kind {
 	FAULT_THREAD,    /* pthread_create */
 	FAULT_ATTR,      /* pthread_attr_init */
 	FAULT_STACKSIZE, /* pthread_attr_setstacksize */
-	FAULT_NAME,      /* pthread_setname_np */
+	FAULT_NAME,      /* pthread_setname_np, prctl to name a mapping */
 	FAULT_PIN,       /* sched_setaffinity */
 	FAULT_CPUS,      /* sched_getaffinity */
 	FAULT_SIGSTACK,  /* sigaltstack */
