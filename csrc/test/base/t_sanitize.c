@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include "base/atomics.h"
 #include "base/sanitize.h"
 #include "base/sys.h"
 
