@@ -39,7 +39,6 @@ TEST(errors_of_init)
 		o.field = (value);       \
 		refused(o, CORO_EINVAL); \
 	} while (0)
-	BAD(size, 0);
 	BAD(size, sizeof o - 1);
 	BAD(size, sizeof o + 8);
 	BAD(flags, 16);
@@ -133,7 +132,7 @@ static void check_spawner(spawner sp)
 		a.field = (value);           \
 		check_bad_attr(sp, a, true); \
 	} while (0)
-	BAD_ATTR(size, 0);
+	BAD_ATTR(size, sizeof a - 1);
 	BAD_ATTR(size, sizeof a + 8);
 	BAD_ATTR(flags, 8);
 	BAD_ATTR(flags, UINT32_MAX);

@@ -23,7 +23,7 @@ static void fills_result(void *arg, void *result)
 	seed = ((uint8_t *)arg)[1];
 	CHECK_EQ((uintptr_t)arg & 15, 0);
 	if (n == 0) {
-		CHECK(result == NULL);
+		CHECK(result != NULL); /* scratch */
 		return;
 	}
 	CHECK_EQ((uintptr_t)result & 15, 0);
