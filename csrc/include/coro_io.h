@@ -138,9 +138,9 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t *length,
 		uint64_t deadline);
 
-/* How to serve. Zero it, set size to sizeof, then what is wanted. */
+/* How to serve. Zero it, then set what is wanted. */
 typedef struct coro_serve_options {
-	uint32_t size;
+	uint32_t size;  /* sizeof(coro_serve_options), or 0 */
 	uint32_t limit; /* connections at once; 0: no limit. Others wait in the kernel's queue */
 	/* The time that connections have after the end of the listener: ns, or CORO_FOREVER; 0:
 	 * 10 s. */

@@ -145,14 +145,13 @@ static void connection(void *arg, void *result)
 	struct connection *c = arg;
 	bool begins = begin_connection(c);
 
-	(void)result;
 	if (!begins || coro_defer(end_connection, c)) {
 		(void)coro_fd_close(c->f);
 		leave_server(c);
 		return;
 	}
 	coroi_be_known_as(c->server->fn);
-	c->server->fn(&c->f, NULL);
+	c->server->fn(&c->f, result); /* scratch */
 }
 
 static int spawn_connection(struct coroi_server *v, coro_fd f)
@@ -409,7 +408,7 @@ static uint32_t set_prompt(const struct coroi_slot *p, int fd)
 static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 {
 	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)) ||
-	    (o && o->size != sizeof *o))
+	    (o && o->size && o->size != sizeof *o))
 		return CORO_EINVAL;
 	return coroi_current(coroi_self()) ? coroi_nowait(coroi_self(), "coro_serve") : CORO_EPERM;
 }

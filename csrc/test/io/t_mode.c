@@ -148,7 +148,7 @@ static void server(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_serve(listening, NULL, serves, 0, CORO_FOREVER), CORO_ECLOSED);
+	CHECK_EQ(coro_serve(listening, NULL, serves, NULL), CORO_ECLOSED);
 }
 
 TEST(mode_of_a_listener_is_given_back)

@@ -606,7 +606,7 @@ static void serves_what_cannot_be(void *arg, void *result)
 {
 	coro_fd f, other = *(coro_fd *)arg, none = 0;
 	coro_attr joinable = {.size = sizeof joinable, .flags = CORO_JOINABLE};
-	coro_serve_options no_size = {.limit = 1};
+	coro_serve_options wrong_size = {.size = 1, .limit = 1};
 	char byte;
 	struct sockaddr_in at;
 
@@ -614,7 +614,7 @@ static void serves_what_cannot_be(void *arg, void *result)
 	CHECK_EQ(coro_fd_adopt(&f, listener(&at), 0), CORO_OK);
 	CHECK_EQ(coro_serve(f, NULL, NULL, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_serve(f, &joinable, answers, NULL), CORO_EINVAL);
-	CHECK_EQ(coro_serve(f, NULL, answers, &no_size), CORO_EINVAL);
+	CHECK_EQ(coro_serve(f, NULL, answers, &wrong_size), CORO_EINVAL);
 	CHECK_EQ(coro_serve(none, NULL, answers, NULL), CORO_ESTALE);
 	CHECK_EQ(coro_serve(other, NULL, answers, NULL), CORO_EPERM);
 	CHECK_EQ(coro_nowait_begin("t_serve"), CORO_OK);
