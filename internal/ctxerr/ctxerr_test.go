@@ -11,7 +11,7 @@ import (
 )
 
 // oddError cannot be compared.
-type oddError struct{ list []string }
+type oddError []string
 
 func (oddError) Error() string { return "odd" }
 
