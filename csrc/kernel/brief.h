@@ -24,7 +24,7 @@
 
 #define COROI_BRIEF_WORDS 1024
 #define COROI_BRIEF_MOST  512 /* functions in the table: half of the words, so probes are short */
-#ifndef COROI_TSAN
+#if !defined(COROI_TSAN) && !defined(COROI_ASAN)
 #define COROI_BRIEF_NS 100000 /* a run that takes longer breaks the promise */
 #else
 #define COROI_BRIEF_NS 1000000 /* everything takes longer */

