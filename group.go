@@ -148,7 +148,7 @@ func (g *Group) fail(err error) {
 	}
 	g.mu.Unlock()
 	if first {
-		g.quit(err) // has cancelAll called, in another goroutine
+		g.quit(err) // calls cancelAll, on another goroutine
 	}
 }
 

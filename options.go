@@ -88,7 +88,7 @@ type Tuning struct {
 	// HandoverBudget is how many times in a row a coroutine that has just been woken may run
 	// ahead of the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By
 	// default a chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40
-	// µs: up to 4096 times, and fewer times where turns are long, so that no coroutine starves.
+	// µs: fewer than 2048 times, and fewer where turns are long, so that no coroutine starves.
 	HandoverBudget int
 	// StackCache is how many idle stacks of each size a worker keeps for itself, 1 to 65536.
 	// The default is 64.
@@ -121,15 +121,15 @@ func WithTuning(t Tuning) Option {
 	}
 }
 
-// WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
-// coroutines are left that are no daemons ([Func.Daemon]): a deadlock, unless a goroutine is still
-// going to wake one. blocked is the number of these coroutines. In batch mode Run reports a deadlock instead. A nil f is no hook, as
-// without the option. A panic in f harms nothing (Stats.HookFailures).
+// WithStallHook calls f, on a goroutine of its own, when nothing can run and coroutines still wait
+// that are no daemons ([Func.Daemon]): a deadlock, unless a goroutine is still going to wake one.
+// blocked is the number of these coroutines. In batch mode Run reports a deadlock instead. A nil f
+// is no hook, as without the option. A panic in f harms nothing (Stats.HookFailures).
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
 }
 
-// WithoutLending has what Go starts and wakes run on the workers' own threads alone: no goroutine's
+// WithoutLending keeps what Go starts and wakes on the workers' own threads: no goroutine's
 // thread stands in for a worker that sleeps. So C code sees no thread of Go's, and [Func.Call] costs
 // what Start and Wait do. Use it where goroutines' threads carry what C must not see, as a namespace
 // or a user id, and to find out whether a fault has to do with lending. docs/border.md has more.
@@ -137,10 +137,11 @@ func WithoutLending() Option {
 	return func(c *config) error { c.NoLending = true; return nil }
 }
 
-// WithLateHook has f called, in a goroutine of its own, for each function that was declared brief
-// (FuncBrief, CORO_BRIEF) and was seen to run for more than 100 µs without a wait, twice. The function
-// is brief no longer, in the whole process, and f is given its name. About one lend in 64 is timed. A
-// nil f is no hook, as without the option. A panic in f harms nothing (Stats.HookFailures).
+// WithLateHook calls f, on a goroutine of its own, for each function that was declared brief
+// (FuncBrief, CORO_BRIEF) and was seen to run for more than 100 µs without a wait, twice. The
+// function is brief no longer, in the whole process, and f is given its name. About one lend in 64
+// is timed. A nil f is no hook, as without the option. A panic in f harms nothing
+// (Stats.HookFailures).
 func WithLateHook(f func(function string)) Option {
 	return func(c *config) error { c.onLate = f; return nil }
 }

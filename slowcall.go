@@ -9,7 +9,7 @@ type SlowCall struct {
 	Inline bool          // the call keeps a worker from everything else
 }
 
-// WithSlowCallHook has f called, in a goroutine of its own, once for each call from C into Go that
+// WithSlowCallHook calls f, on a goroutine of its own, once for each call from C into Go that
 // runs for longer than the limit, at least a millisecond. One goroutine looks at the calls four
 // times in each limit; the calls themselves get no slower. A nil f is no hook, as without the
 // option. A panic in f harms nothing (Stats.HookFailures).

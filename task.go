@@ -57,7 +57,7 @@ type taskHooks struct {
 // canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
 // error of Start is not one of the group.
 //
-// A brief function (FuncBrief) that is started in a Scheduler, of which a worker sleeps, runs on the
+// A brief function (FuncBrief) that is started in a Scheduler with a worker that sleeps runs on the
 // calling goroutine's thread before Start returns, until it ends or suspends. Its result is then the
 // Task's: no C body can join it.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
@@ -349,7 +349,7 @@ func (t *Task[R]) register() bool {
 	return t.registered
 }
 
-// whenDone has f called once when Wait has its answer: now, or when the task is completed, with mu
+// whenDone calls f once when Wait has its answer: now, or when the task is completed, with mu
 // held. f must not wait.
 func (t *Task[R]) whenDone(f func()) {
 	t.mu.Lock()

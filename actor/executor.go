@@ -69,8 +69,8 @@ type executor struct {
 }
 
 const (
-	// What is worth the other executors' while: messages that take so long, or a queue that
-	// does, both in ns. Short messages are handled sooner by the executor that sends them.
+	// Only work of at least this size is shared: one message, one turn, or the whole queue, in
+	// ns. The executor that sends a short message handles it sooner than another one would.
 	longMessage = 250
 	longTurn    = 12_500
 	longQueue   = 50_000

@@ -106,16 +106,16 @@ func Executors(n int) Option {
 	}
 }
 
-// OnDeadLetter has f called for each dead letter, once, on a goroutine of its own (some 0.5 µs). What
-// has made the message a dead letter waits for f, an executor for example: so f must not wait. A panic
+// OnDeadLetter calls f once for each dead letter, on a goroutine of its own (some 0.5 µs). What has
+// made the message a dead letter waits for f, an executor for example: so f must not wait. A panic
 // in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
 func OnDeadLetter(f func(DeadLetter)) Option {
 	return func(y *System) error { y.onDeadLetter.set("actor.OnDeadLetter", f); return nil }
 }
 
-// OnFailure has f called for each failure of a behaviour, once, before its actor is restarted or
-// stopped, on a goroutine of its own (some 0.5 µs). The actor waits for f, and its executor does: so f
-// must not wait. A panic in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
+// OnFailure calls f once for each failure of a behaviour, before its actor is restarted or stopped,
+// on a goroutine of its own (some 0.5 µs). The actor waits for f, and its executor does: so f must
+// not wait. A panic in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
 func OnFailure(f func(*Failure)) Option {
 	return func(y *System) error { y.onFailure.set("actor.OnFailure", f); return nil }
 }

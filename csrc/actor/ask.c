@@ -18,8 +18,8 @@
  * The semaphore only wakes: a permit that comes after A3 has seen ANSWERED costs the next asker one
  * look. So nothing is touched after A2's release that the asker frees: cells are never freed.
  *
- * Cycles. An actor whose turn waits so is in the table below, with whom it asks. Before it waits it
- * follows that chain from whom it is about to ask. All in one lock.
+ * Cycles. The table below maps each asker that waits to the actor that it asks. Before an asker
+ * waits it follows that chain from the actor that it is about to ask. All in one lock.
  */
 #include "actor/actors.h"
 

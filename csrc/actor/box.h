@@ -33,8 +33,8 @@
  *       box m -> dormant. The look is an acquire, pairs with S1; the CAS as T4's. m is given back
  *       after the CAS: senders link to it until then. The CAS fails, or the behaviour has not
  *       handled m: T1, where m is the oldest, and is given back if it is handled. The behaviour
- *       has ended the coroutine: `pending` = what T1 takes, and the marks stay, by a CAS. This
- *       saves the exchange, a quarter of what a message costs that is alone
+ *       has ended the coroutine: `pending` = what T1 takes, and the marks stay, by a CAS. T0
+ *       saves the exchange: a quarter of the cost of a lone message
  *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
  *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
  *       generation is the turn's own: nobody else changes it
@@ -70,8 +70,8 @@
  *       the box is HOME: a note, in place of T4. The loads of the box are relaxed: its state and
  *       its messages are w's
  *   H5  leaves home. A turn begins elsewhere, or without a note: CAS box HOME -> ACTIVE, which
- *       fails if H3 was first. T4 of a turn at home: CAS box HOME -> dormant. And so in w's door
- *       for all that linger, where w has nothing to run; the CAS fails: H3
+ *       fails if H3 was first. T4 of a turn at home: CAS box HOME -> dormant. A w with nothing to
+ *       run does that, in its door, for all actors that linger. If the CAS fails: H3
  *   H6  send, by the actor's turn, in a call of its behaviour, and the box is HOME: m goes to the
  *       end of `pending`, which is the turn's. Otherwise: S1
  *
@@ -95,10 +95,10 @@
  *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,
  *       pairs with S1's load: who has the new reference sees the new actor
  *
- * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), by a
- * turn that ends active (T3), and, in w's door, for an actor that lingers, which then does so no
- * more (H2, H3). Dormant comes from T0, T4 and H5 alone, after which the turn does nothing with the
- * actor.
+ * At most one turn. The thread that changes the box from dormant to active starts the turn (S2,
+ * C2). So does a turn that ends active (T3), and, in w's door, a thread that finds an actor that
+ * lingers, which then lingers no more (H2, H3). Dormant comes from T0, T4 and H5 alone, after which
+ * the turn does nothing with the actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
  * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m. A box

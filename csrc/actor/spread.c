@@ -56,7 +56,7 @@ static bool pays(struct coroi_hand *h, struct coroi_count now)
 	uint64_t after = each(s->began, now);
 
 	s->began.ns = 0;
-	/* what seems to have taken long before, and does not now: somebody had waited, or slept */
+	/* a `before` of LONG_PS or more is not compared: somebody was waiting then, not working */
 	if (1000 * took / LONG_PS >= own ||
 	    (s->before && s->before < LONG_PS && after + after / 8 < s->before)) {
 		s->holds_off -= s->holds_off > 0;

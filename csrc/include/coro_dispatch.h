@@ -142,8 +142,8 @@ coro_dispatched *coro_dispatch_self(void);
  *
  * Thread:  d's.
  * Returns: CORO_MAY_RESUME: fresh or blocked; CORO_EBUSY: it runs, or is about to block or to end;
- *          CORO_FINISHED or CORO_ABORT: it has ended, nothing of it is left, and its memory is the
- *          user's; CORO_EINVAL: it was never initialized, or is NULL.
+ *          CORO_FINISHED, CORO_ABORT or CORO_FAILED: it has ended, nothing of it is left, and its
+ *          memory is the user's; CORO_EINVAL: it was never initialized, or is NULL.
  */
 int coro_dispatch_status(const coro_dispatched *c);
 

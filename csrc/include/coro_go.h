@@ -10,18 +10,18 @@
 #error "include coro.h"
 #endif
 
-/* Names a Go function that was exported by coro.Export, to be called, or by coro.ExportBody, to be
- * started. An id never names another function. 0 is never one. */
+/* Names a Go function that was exported by coro.ExportFunc, to be called, or by coro.ExportBody, to
+ * be started. An id never names another function. 0 is never one. */
 typedef uint32_t coro_go_id;
 
-/* coro_go_function - the function exported under a name by coro.ExportNamed; 0: none. Cost: looks
- * through the names, so ask once. */
+/* coro_go_function - the function exported under a name by coro.ExportFuncNamed; 0: none. Cost:
+ * looks through the names, so ask once. */
 coro_go_id coro_go_function(const char *name);
 
 /*
- * coro_call_go - have a Go function called by a goroutine, while the caller is suspended. The
- * function may block, for as long as it likes, and do what any Go code may. A cancel of the caller
- * or of the scheduler does not end a call that has begun: it ends the function's context.
+ * coro_call_go - a goroutine calls a Go function, while the caller is suspended. The function may
+ * block, for as long as it likes, and do what any Go code may. A cancel of the caller or of the
+ * scheduler does not end a call that has begun: it ends the function's context.
  *
  * arg, arg_bytes:       exactly the bytes of its Go argument type; any number for a []byte, which
  *                       gets a copy.

@@ -408,11 +408,11 @@ coro_nowait_hook coro_nowait_on_error(coro_nowait_hook hook);
  * block */
 
 /*
- * coro_blocking - have fn(arg) called by a thread of the scheduler's pool, while the caller is
- * suspended and its worker goes on with others: for calls that keep their thread waiting, or
- * compute for long. In fn the calls of this header do what they do on any thread that is no worker.
- * Threads are made as they are needed, up to coro_options.blocking_threads, and end after 5 s
- * without work; further calls wait for one of them. A thread's stack has 512 KiB.
+ * coro_blocking - a thread of the scheduler's pool calls fn(arg), while the caller is suspended and
+ * its worker goes on with others: for calls that keep their thread waiting, or compute for long. In
+ * fn the calls of this header do what they do on any thread that is no worker. Threads are made as
+ * they are needed, up to coro_options.blocking_threads, and end after 5 s without work; further
+ * calls wait for one of them. A thread's stack has 512 KiB.
  *
  * Suspends.
  * Cost:    two threads are woken: some us, more where the thread is to be made or the CPU sleeps;

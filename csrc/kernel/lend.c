@@ -101,11 +101,12 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 		     (uint64_t)(coroi_watches(w) != l->watched)) ||
 		    (w->undelivered && !coroi_detach_batches_locked(w));
 	if (coroi_unlikely(w->awaiting_stack.count))
-		/* It may have come without a turn: coroi_moves does not tell of it (S3). */
+		/* A coroutine may have come to await a stack without a turn, which coroi_moves does
+		 * not count (S3). */
 		at_store_rlx(&w->no_stack_at, 0);
 	if (coroi_unlikely(s->stacks.limit || at_load_rlx(&s->awaiting_stack)))
 		coroi_share_stacks_locked(w);
-	/* One credit is kept, for the next lend: to get and to give one costs as much as to run an
+	/* One credit is kept, for the next lend: taking and returning a credit costs as much as an
 	 * empty coroutine. */
 	if (coroi_unlikely(w->mags.credit > 1))
 		coroi_mags_keep_one(&w->mags);

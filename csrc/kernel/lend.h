@@ -59,9 +59,9 @@
  * own thread enters its door with its bit set; ev is not SLEEPS then, and L3 stops the lender. L7
  * enters no door.
  *
- * Nothing is left lying. What others do for a worker, they do before they look at the bit: N1 before
- * N2, a thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the
- * bit, and claim, or L7 sees what they have done.
+ * Nothing is left lying. Others publish their change before they read the bit: N1 before N2, a
+ * thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the bit,
+ * and claim, or L7 sees what they have done.
  *
  * From within an inline call, a call of a coroutine runs on the worker that makes the inline call. That
  * worker is in Go (I3 of gocall.h): its thread is the caller's, and runs nothing. The steps are L4,

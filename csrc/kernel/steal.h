@@ -1,6 +1,6 @@
 /*
- * steal.h - what a worker does that has nothing to run, before it sleeps: it spins for a remote
- * wake, and steals.
+ * steal.h - how a worker gets what others have. One that has nothing to run spins for a remote
+ * wake, and steals, before it sleeps. A busy one stirs.
  */
 #ifndef COROI_STEAL_H
 #define COROI_STEAL_H

@@ -127,8 +127,8 @@ struct coroi_worker {
 	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
 	void *native_sp; /* the suspended context of the native stack */
-	/* Calls that have ended here, and are still to be counted out (many.h): of which, NULL: none,
-	 * and how many. */
+	/* Ended calls of a CallN that are not subtracted yet (many.h): their CallN (NULL: none), and
+	 * their number. */
 	struct coroi_many *ended_of;
 	uint32_t ended_many;
 	/* Fresh coroutines for which there was no stack. */
@@ -145,8 +145,7 @@ struct coroi_worker {
 	bool trickles;
 	/* Spawns stream in: the worker waits 2^that times as long for more (coalesce of steal.c). */
 	uint8_t streams;
-	/* The turn (queue.head) at which the queue has no more of the spawns that were delivered
-	 * last. */
+	/* The value of queue.head after the spawn that was delivered last. */
 	uint32_t delivered_to;
 	/* Stacks that the worker keeps. */
 	struct coroi_stack_cache stacks;
@@ -218,15 +217,15 @@ struct coroi_worker {
 	 * scheduler was. And those that called coro_abort and coro_exit_canceled here. Atomic,
 	 * relaxed: statistics. */
 	uint64_t no_stack, canceled_before, closed_before, failed;
-	/* coroi_moves when the worker last looked for a stack in vain; 0: never. Atomic, relaxed:
-	 * the thread that reads it has seen the worker give its awake token back. */
+	/* coroi_moves when the worker last looked for a stack in vain; 0: never. Atomic. Relaxed is
+	 * enough: a reader has already seen the worker give its awake token back. */
 	uint64_t no_stack_at;
 	/* What the room of tasks keeps here; see coroi_room. Atomic, release. */
 	void *room;
 	/* See coroi_task_keep: what is kept here for this number of tasks. */
 	uint32_t kept_tasks;
-	/* Of the node by which the worker is asked to settle them: whether it is in the inbox.
-	 * Atomic, sequentially consistent. And its link. */
+	/* 1 while the node that asks the worker to settle them is in the inbox. Atomic, sequentially
+	 * consistent. And the link of that node. */
 	uint32_t asked_tasks;
 	uint64_t tasks_link;
 	/* No-wait sections that are open, and where the outermost was begun. */
@@ -249,7 +248,8 @@ struct coroi_worker {
 	/* There has been a pinned coroutine for this worker: it is not lent. Atomic, relaxed: what
 	 * is pinned comes by the inbox, and no lender runs it. */
 	uint32_t kept;
-	/* Who runs the main worker may have to change: host.h. Atomic, sequentially consistent. */
+	/* 1: a change of the main worker's host is asked for: host.h. Atomic, sequentially
+	 * consistent. */
 	uint32_t asked;
 	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
 	 * door.h. */

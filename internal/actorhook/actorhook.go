@@ -17,7 +17,7 @@ type Stepper interface {
 // A Clock is what time a system has.
 type Clock interface {
 	Now() time.Duration
-	// After has f called when d has passed. stop returns false if that has begun.
+	// After calls f when d has passed. stop returns false if that has begun.
 	After(d time.Duration, f func()) (stop func() bool)
 }
 

@@ -182,7 +182,7 @@ func (a *activation[S, M]) load() error {
 	return nil
 }
 
-// handle has the handler called with a message, or makes it a dead letter.
+// handle calls the handler with a message, or makes it a dead letter.
 func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 	d.answered = nil
 	n := a.h.n

@@ -55,7 +55,7 @@ type store interface {
 	// put writes the entry if its revision is that one; 0: if there is none. Else errRevision.
 	put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
 	delete(ctx context.Context, key string, revision uint64) error // errRevision
-	// watch has f called with each entry, then with the zero entry, then with each change, in the
+	// watch calls f with each entry, then with the zero entry, then with each change, in the
 	// order of revisions, by one goroutine.
 	watch(ctx context.Context, f func(entry)) (stop func(), err error)
 }
