@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package csrc is the C core of coro and its binding: the only package of the module that uses cgo.
+// Package csrc is the C core of coro and its binding: all that Go calls of the core.
 //
 // It is not an API: use package coro. What C code needs is coro.h (see cmd/coro).
 //

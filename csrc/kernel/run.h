@@ -1,8 +1,8 @@
 /*
  * run.h - the run loop: it chooses what runs next, and switches to it.
  *
- * The files run, wait, join, timer, dense, idle, steal and gocall call each other. They are one
- * thing, the run ring, and are read together.
+ * The files run, wait, join, timer, dense, idle, steal, gocall and lend call each other. They are
+ * one thing, the run ring, and are read together.
  *
  * A function named _locked is called inside w's door: by w, or by a thief that has locked the door.
  * A function that suspends, or that goes on with a coroutine, is called by w alone.
