@@ -17,7 +17,8 @@ import (
 	"github.com/organzine/coro/internal/testbody"
 )
 
-// A bubbleWait is a call that would wait, and must say in a bubble of testing/synctest that it cannot.
+// A bubbleWait is a call that would wait, and must say in a bubble of testing/synctest that it
+// cannot.
 type bubbleWait struct {
 	name string
 	call func(ctx context.Context) error

@@ -12,15 +12,15 @@ import (
 )
 
 // How long a body may go on whose waits all end at once. A body that always finds a value in its
-// channel, or a permit, never suspends, and the others of its executor would wait without end. So such
-// waits count, and once they have gone on for some 20 µs in one turn the next one yields first, if
-// there is something else to do. (csrc/kernel/budget.h is the same for C coroutines.)
+// channel, or a permit, never suspends, and the others of its executor would wait without end. So
+// such waits count, and once they have gone on for some 20 µs in one turn the next one yields
+// first, if there is something else to do. (csrc/kernel/budget.h is the same for C coroutines.)
 //
 // A wait takes 10 to 40 ns, and a look at the clock as long. So the clock is read after the waits
 // of about 10 µs. To find out whether the caller is a body takes 5 ns. So one wait in 16
 // to 64 is looked at, and counts for as many, where that is not known anyway. The number of values
-// that have passed the channel's end tells which one (the leaf returns that: to read the number here
-// would bring its cache line twice), or a count in the cache line that the wait writes.
+// that have passed the channel's end tells which one (the leaf returns that: to read the number
+// here would bring its cache line twice), or a count in the cache line that the wait writes.
 
 const (
 	budgetTurn = 20 * time.Microsecond // how long a turn of waits that end at once may be

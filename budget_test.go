@@ -270,8 +270,9 @@ func TestBudgetCountsWhatIsHandedToWaiters(t *testing.T) {
 				return turns
 			}
 			t.Run(name+what, func(t *testing.T) {
-				// On a busy machine those that are woken come late, or another executor
-				// stands in and runs them: then there is nothing to yield to.
+				// On a busy machine those that are woken come late, or another
+				// executor stands in and runs them: then there is nothing to yield
+				// to.
 				turns := 0
 				for try := 0; try < 5 && turns < budgetTurns/4; try++ {
 					turns = attempt(t)

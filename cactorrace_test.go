@@ -15,8 +15,8 @@ import (
 	"github.com/organzine/coro/internal/testbody"
 )
 
-// The tests of this file are for the race detector: what a goroutine has written before it called an
-// actor in C is ordered before what a receiver reads, also in Wait and Ended, which no cgo call
+// The tests of this file are for the race detector: what a goroutine has written before it called
+// an actor in C is ordered before what a receiver reads, also in Wait and Ended, which no cgo call
 // orders; and what it has written before an answer, before what the asker reads.
 
 // A reader reads what the senders have written: cells[i], where i is the message.

@@ -25,16 +25,16 @@ import (
 // the goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the
 // calling goroutine, if ctx never ends.
 //
-// The context belongs to the coroutine, as that of StartContext does: its end cancels the coroutine.
-// If the coroutine computes then, Call returns when it ends or suspends. Its result stands, if it
-// ends with one; else Call returns the cause of the context, and the canceled coroutine goes on to
-// its end. A context with a deadline costs some 300 ns more, since the body may ask for the
-// deadline.
+// The context belongs to the coroutine, as that of StartContext does: its end cancels the
+// coroutine. If the coroutine computes then, Call returns when it ends or suspends. Its result
+// stands, if it ends with one; else Call returns the cause of the context, and the canceled
+// coroutine goes on to its end. A context with a deadline costs some 300 ns more, since the body
+// may ask for the deadline.
 //
 // The errors are those of StartContext and Task.Wait. Within a Go body, Call holds its executor, as
-// Task.Wait does. Within a Go function that was called inline, the coroutine runs on the worker that
-// makes the inline call, so that such calls may nest; if the coroutine suspends, or ctx may end and
-// the coroutine calls Go, Call holds that worker, as Task.Wait does.
+// Task.Wait does. Within a Go function that was called inline, the coroutine runs on the worker
+// that makes the inline call, so that such calls may nest; if the coroutine suspends, or ctx may
+// end and the coroutine calls Go, Call holds that worker, as Task.Wait does.
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
 	if out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); out != csrc.LendEnded {
@@ -259,8 +259,8 @@ func errorOf(status csrc.Status, failure *csrc.Failure) error {
 	return statusError(status, ofScheduler)
 }
 
-// lendUntil is begin with a context that has a deadline. The body may ask for the deadline, which the
-// core knows under the id of a task: so the task is made first.
+// lendUntil is begin with a context that has a deadline. The body may ask for the deadline, which
+// the core knows under the id of a task: so the task is made first.
 func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
 	task *Task[R], r R, err error,
 ) {
@@ -296,7 +296,8 @@ func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
 	return t, r, err
 }
 
-// lendTask lends the thread to the coroutine of t, of which the poller hears if it goes on elsewhere.
+// lendTask lends the thread to the coroutine of t, of which the poller hears if it goes on
+// elsewhere.
 func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {

@@ -30,8 +30,8 @@ func lending(t testing.TB, s *coro.Scheduler, lends bool, f func()) {
 	assert.Equal(t, lends, s.Stats().Lends.Count > before, "lends")
 }
 
-// untilLent waits until a thread has lent itself to a worker of s. A worker that counts as asleep may
-// still be on its way into the system call that sleeps, and cannot be lent then.
+// untilLent waits until a thread has lent itself to a worker of s. A worker that counts as asleep
+// may still be on its way into the system call that sleeps, and cannot be lent then.
 func untilLent(t testing.TB, s *coro.Scheduler) {
 	t.Helper()
 	eventually(t, func() bool {

@@ -23,17 +23,17 @@ func (e *CallError) Error() string { return fmt.Sprintf("coro: call %d: %v", e.I
 func (e *CallError) Unwrap() error { return e.Err }
 
 // CallN runs f once for each element of args, each as a coroutine, and stores each result at the
-// same index of results. It returns when all have ended. They start in the order of args, and run on
-// the workers that are free, which steal from each other; the calling thread helps, if a worker
+// same index of results. It returns when all have ended. They start in the order of args, and run
+// on the workers that are free, which steal from each other; the calling thread helps, if a worker
 // sleeps, for as long as in [Func.Call]. An empty body costs some 15 to 20 ns, a sixth of a Call.
-// Arguments and results are copied to and from C memory: some 50 bytes for each call, and the values,
-// for 8192 calls at a time.
+// Arguments and results are copied to and from C memory: some 50 bytes for each call, and the
+// values, for 8192 calls at a time.
 //
-// If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the first
-// of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN returns
-// its cause: calls that have not started never will, those that have go on to their end, and of the
-// present 8192 no result is stored. results may be nil for a None. Besides the errors of Call, CallN
-// returns an *OptionError if results is shorter than args.
+// If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the
+// first of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN
+// returns its cause: calls that have not started never will, those that have go on to their end,
+// and of the present 8192 no result is stored. results may be nil for a None. Besides the errors of
+// Call, CallN returns an *OptionError if results is shorter than args.
 func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
 	if len(results) < len(args) && unsafe.Sizeof(*new(R)) > 0 {
 		return &OptionError{"CallN", len(results), fmt.Sprintf(

@@ -29,9 +29,9 @@ const (
 // in Go. Passing a value through a buffer costs some 20 ns, without a cgo call, where nobody is to
 // be woken; between two cores 20 to 60 ns with room for some dozens of values, as each side has to
 // fetch what the other writes, and up to 130 ns without. Unbuffered, a value costs some 150 ns
-// between two cores, without a cgo call, while each side comes within some microseconds. Waiting for
-// longer costs a cgo call and more, and so does waking. Where both sides are goroutines a Go channel
-// is better.
+// between two cores, without a cgo call, while each side comes within some microseconds. Waiting
+// for longer costs a cgo call and more, and so does waking. Where both sides are goroutines a Go
+// channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
 // when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
@@ -101,8 +101,8 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	return statusError(status, ofChan)
 }
 
-// afterLeaf is what a wait at v comes to whose leaf has come to Sampled or ByCall. That is a wait to
-// be looked at: a value that needs the call goes by a waiter, and no such value is sampled.
+// afterLeaf is what a wait at v comes to whose leaf has come to Sampled or ByCall. That is a wait
+// to be looked at: a value that needs the call goes by a waiter, and no such value is sampled.
 func (c *Chan[T]) afterLeaf(
 	ctx context.Context, send bool, v unsafe.Pointer, status csrc.Status,
 ) csrc.Status {

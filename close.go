@@ -17,8 +17,9 @@ const (
 )
 
 // Close takes no more work, waits until every coroutine has ended, joins the threads and frees the
-// memory. Results of Tasks stay until they are waited for. Daemons are canceled when all others have
-// ended, and with them what they spawn then. A paused scheduler drops coroutines that never started.
+// memory. Results of Tasks stay until they are waited for. Daemons are canceled when all others
+// have ended, and with them what they spawn then. A paused scheduler drops coroutines that never
+// started.
 //
 // When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
 // unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
@@ -27,8 +28,9 @@ const (
 // other threads call for coroutines (coro_blocking), and those that wait in shield sections
 // (coro_shield_begin, [Coroutine.Shield]). Closing goes on in the background, and frees nothing
 // under a running coroutine. So Close waits at most that second for shield sections, and the end of
-// the scheduler comes when they are over. When every coroutine has ended, and only look-ups of names
-// go on that nobody waits for any more (coro_getaddrinfo), Close returns the *RunningError at once.
+// the scheduler comes when they are over. When every coroutine has ended, and only look-ups of
+// names go on that nobody waits for any more (coro_getaddrinfo), Close returns the *RunningError at
+// once.
 //
 // Close may be called again, and by several goroutines: each call waits for the same end. A call
 // after that end returns nil. Within one of its Go bodies, and within a Go function that one of its
@@ -115,7 +117,8 @@ func (s *Scheduler) close() {
 	}
 	close(s.shut)
 	if s.paused {
-		// A run is waited for. What is left then is canceled; what never started is dropped.
+		// A run is waited for. What is left then is canceled; what never started is
+		// dropped.
 		s.runs.Lock()
 		s.executors.cancel()
 		s.runs.Unlock()

@@ -213,8 +213,8 @@ func TestAnExpiredCloseReportsWhatDoesNotEnd(t *testing.T) {
 	assert.NoError(t, s.Close(background))
 }
 
-// What threads of the scheduler go on with is named: a C function that blocks, and look-ups of names
-// whose coroutines have given up.
+// What threads of the scheduler go on with is named: a C function that blocks, and look-ups of
+// names whose coroutines have given up.
 func TestAnExpiredCloseNamesCallsOfOtherThreads(t *testing.T) {
 	expired, cancel := context.WithCancel(background)
 	cancel()

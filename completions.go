@@ -10,9 +10,9 @@ import (
 
 // Completions yields the tasks in the order in which they end, each with the error that its Wait
 // returns; Wait itself then does not wait. If the context ends first, the last pair is nil and the
-// context's cause; in a bubble of testing/synctest the only pair is nil and ErrBubble. A task that is given twice comes twice; a task that a C body waits for comes at
-// once, with ErrBusy. The cost of each does not depend on their number. Each range over it starts
-// from the beginning.
+// context's cause; in a bubble of testing/synctest the only pair is nil and ErrBubble. A task that
+// is given twice comes twice; a task that a C body waits for comes at once, with ErrBusy. The cost
+// of each does not depend on their number. Each range over it starts from the beginning.
 //
 //	for task, err := range coro.Completions(ctx, tasks...) {
 //		if err != nil { … }

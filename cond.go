@@ -18,8 +18,8 @@ type Cond struct {
 	mutex *Mutex
 }
 
-// NewCond makes a condition variable for m. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if m
-// is nil or a zero value.
+// NewCond makes a condition variable for m. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if
+// m is nil or a zero value.
 func NewCond(m *Mutex) (*Cond, error) {
 	if m == nil {
 		m = new(Mutex)

@@ -65,8 +65,8 @@
 //
 // A context given to a call that waits bounds that wait alone. When the context ends first, the
 // call returns its cause, in an error in which [errors.Is] finds both [context.Cause] of it and its
-// Err, and has taken nothing. A call takes what is there already even if its context has ended; Scheduler.Run and
-// SpawnWait look at the context first.
+// Err, and has taken nothing. A call takes what is there already even if its context has ended;
+// Scheduler.Run and SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
 // belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:

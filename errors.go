@@ -16,16 +16,17 @@ import (
 //
 // Where a context ends a call, or a coroutine that was started with it, the error is the context's:
 // errors.Is finds context.Cause of it in that, and its Err, also where the cause was set by
-// context.WithCancelCause and the like. It reads as the cause. Package actor and x/nats do the same.
+// context.WithCancelCause and the like. It reads as the cause. Package actor and x/nats do the
+// same.
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
 	// ErrGroupOver: Wait of the group has returned: the group takes no more tasks. Nothing was
 	// started.
 	ErrGroupOver = errors.New("coro: the group is over, its Wait has returned: make a new group")
-	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a stack
-	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits. Where something
-	// else is made, or waited for: the system has no memory for that.
+	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a
+	// stack for it. Raise the limit, let coroutines end, or use SpawnWait, which waits. Where
+	// something else is made, or waited for: the system has no memory for that.
 	ErrNoMemory = errors.New("coro: out of memory: raise the limit (of the scheduler, or the " +
 		"system's), or wait for coroutines to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
@@ -36,8 +37,8 @@ var (
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.
 	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
-	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at the
-	// object, or hold it.
+	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at
+	// the object, or hold it.
 	ErrBusy = errors.New("coro: in use by another caller")
 	// ErrEnded: the generator has finished or aborted. Reset it first.
 	ErrEnded = errors.New("coro: generator has ended: reset it first")
@@ -68,8 +69,8 @@ var (
 	// MarkConsistent, and unlock.
 	ErrOwnerEnded = errors.New("coro: locked, and its last owner ended without unlocking: " +
 		"repair what it guards, call MarkConsistent, and unlock")
-	// ErrNotRecoverable: the lock was unlocked after ErrOwnerEnded without MarkConsistent. Nobody
-	// can lock it any more.
+	// ErrNotRecoverable: the lock was unlocked after ErrOwnerEnded without MarkConsistent.
+	// Nobody can lock it any more.
 	ErrNotRecoverable = errors.New("coro: unlocked after ErrOwnerEnded without MarkConsistent: " +
 		"make a new one")
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
@@ -77,8 +78,8 @@ var (
 		"add before what is counted begins, and count each end once")
 	// ErrActorEnded: the actor in C has ended, or the reference never was one.
 	ErrActorEnded = errors.New("coro: the actor has ended: it takes no more messages")
-	// ErrMailboxFull: the actor in C has as many messages as its kind has room for. The message was
-	// not accepted.
+	// ErrMailboxFull: the actor in C has as many messages as its kind has room for. The message
+	// was not accepted.
 	ErrMailboxFull = errors.New("coro: the actor's mailbox is full: send again later")
 	// ErrNoAnswer: the actor has handled the question without an answer, or will not handle it.
 	ErrNoAnswer = errors.New("coro: the actor has given no answer")
@@ -96,22 +97,23 @@ var (
 		"its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
-	// ErrInside: the caller is a coroutine, or a Go function that a coroutine has called, and would
-	// wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of its own
-	// Group, and in Wait and Close of its own Scheduler. Or coro_call_go_inline has called the
-	// function, and it has called New or Run. Nothing was done. Call from a goroutine for which the
-	// coroutine does not wait. What cannot be told waits without end: a goroutine that does not run
-	// the body or the function itself, but for which it waits; Task.Done; Completions.
+	// ErrInside: the caller is a coroutine, or a Go function that a coroutine has called, and
+	// would wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of
+	// its own Group, and in Wait and Close of its own Scheduler. Or coro_call_go_inline has
+	// called the function, and it has called New or Run. Nothing was done. Call from a
+	// goroutine for which the coroutine does not wait. What cannot be told waits without end: a
+	// goroutine that does not run the body or the function itself, but for which it waits;
+	// Task.Done; Completions.
 	ErrInside = errors.New("coro: within what a coroutine runs or waits for: " +
 		"call from a goroutine for which the coroutine does not wait")
-	// ErrBubble: the caller is in a bubble of testing/synctest, and would wait for what is outside
-	// of it, where time does not pass as in the bubble. Nothing was done, but that a Call or CallN
-	// may have started its coroutines, which are canceled.
+	// ErrBubble: the caller is in a bubble of testing/synctest, and would wait for what is
+	// outside of it, where time does not pass as in the bubble. Nothing was done, but that a
+	// Call or CallN may have started its coroutines, which are canceled.
 	ErrBubble = errors.New("coro: within a bubble of testing/synctest, where package coro does not " +
 		"work: call it from a test without a bubble; package actor works in one")
-	// ErrNoCgo: this binary was built without the C core. The go command turns cgo off without a
-	// word in a cross build, and where it finds no C compiler. RequiresCgo makes that an error of
-	// the build. It is an errors.ErrUnsupported, too.
+	// ErrNoCgo: this binary was built without the C core. The go command turns cgo off without
+	// a word in a cross build, and where it finds no C compiler. RequiresCgo makes that an
+	// error of the build. It is an errors.ErrUnsupported, too.
 	ErrNoCgo error = &ctxerr.Sentinel{Text: "coro: built without its C core: " +
 		"it needs linux on amd64 or arm64, CGO_ENABLED=1 and a C compiler; " +
 		"a cross build to arm64 needs CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc, for example",
@@ -212,7 +214,8 @@ func (e *memoryError) Unwrap() error { return ErrNoMemory }
 type BlockedCoroutine struct {
 	Handle Handle
 	// the name given by FuncName, or the address of the C function; the name of a Go body. Of a
-	// call of CallN, a child of a scope and the turn of an actor in C: of the user's function, too
+	// call of CallN, a child of a scope and the turn of an actor in C: of the user's function,
+	// too
 	Func   string
 	Worker int // the number of its home worker; -1: it has a Go body, which has none
 

@@ -37,8 +37,8 @@ func ExampleFunc_Start() {
 	// 178 <nil>
 }
 
-// Call a C coroutine as a function. While a worker sleeps, the coroutine runs on the goroutine's own
-// thread.
+// Call a C coroutine as a function. While a worker sleeps, the coroutine runs on the goroutine's
+// own thread.
 func ExampleFunc_Call() {
 	ctx := context.Background()
 	s, err := coro.New()

@@ -65,8 +65,8 @@ func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 	return FD(f), nil
 }
 
-// Close closes the descriptor. Calls of C coroutines that wait for it return CORO_ECLOSED. If it was
-// blocking when it was adopted, others that share it (a parent, a shell's next command) find it
+// Close closes the descriptor. Calls of C coroutines that wait for it return CORO_ECLOSED. If it
+// was blocking when it was adopted, others that share it (a parent, a shell's next command) find it
 // blocking again, as they do after Conn, File and their like, and after Close of the scheduler. The
 // error is net.ErrClosed, if it is closed already.
 func (f FD) Close() error { return fdError("Close", csrc.CloseFD(uint64(f))) }

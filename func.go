@@ -93,15 +93,15 @@ func FuncDense() FuncOption {
 // blocks its thread, and it needs nothing from the thread that woke it. A body that CORO_BODY
 // defines with CORO_BRIEF is brief without this option.
 //
-// A coroutine of a brief function may run on the thread of the goroutine that starts it or wakes it,
-// if its worker sleeps: by Start, by Wake, and by the methods of Chan, Semaphore, Mutex and the
+// A coroutine of a brief function may run on the thread of the goroutine that starts it or wakes
+// it, if its worker sleeps: by Start, by Wake, and by the methods of Chan, Semaphore, Mutex and the
 // others. So a request and its answer over two channels take two cgo calls instead of two wake-ups
 // of threads. The call returns when nothing brief is left to run there, after some 15 µs at most.
 // Calls into Go that the coroutine makes inline are made on its worker's own thread.
 //
 // The promise is the caller's. A function that breaks it keeps its wakers waiting. It is found out
-// (WithLateHook, Stats.Lends), and is brief no longer. docs/border.md has more. A process may have 512
-// brief functions: for more NewFunc returns an *OptionError.
+// (WithLateHook, Stats.Lends), and is brief no longer. docs/border.md has more. A process may have
+// 512 brief functions: for more NewFunc returns an *OptionError.
 func FuncBrief() FuncOption {
 	return func(c *funcConfig) error { c.Brief = true; return nil }
 }

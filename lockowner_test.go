@@ -157,7 +157,8 @@ func locksElsewhere(m ownedLock) <-chan error {
 	return waiter
 }
 
-// The end of a C body tells those that wait for its locks, whatever they are, and nobody else comes.
+// The end of a C body tells those that wait for its locks, whatever they are, and nobody else
+// comes.
 func TestLockOwnerCBodyTellsThoseThatWait(t *testing.T) {
 	ofOwnedLocks(t, func(t *testing.T, s *coro.Scheduler, made func() ownedLock, leaves int64) {
 		bodyLocks := func(m ownedLock) func(t *testing.T) error {

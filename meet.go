@@ -89,8 +89,8 @@ func (o *object) sleepMeeting(done <-chan struct{}, m *meeting) error {
 	return err
 }
 
-// A lookedAt is a goWaiter whose goroutine is in a bubble, and looks whether the poller has completed
-// the wait: a channel would be the bubble's.
+// A lookedAt is a goWaiter whose goroutine is in a bubble, and looks whether the poller has
+// completed the wait: a channel would be the bubble's.
 type lookedAt struct {
 	goWaiter
 	done atomic.Bool

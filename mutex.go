@@ -30,8 +30,8 @@ type Mutex struct {
 	core csrc.Mutex
 }
 
-// NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if s is
-// nil.
+// NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if s
+// is nil.
 func NewMutex(s *Scheduler) (*Mutex, error) {
 	if err := makable(s, "NewMutex"); err != nil {
 		return nil, err

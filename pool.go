@@ -84,8 +84,8 @@ type DenseStats struct {
 
 // UnstartedStats counts coroutines that ended before they started, and why.
 type UnstartedStats struct {
-	// there was no stack for them (WithStackLimit, or the system refused memory), and none could
-	// come any more
+	// there was no stack for them (WithStackLimit, or the system refused memory), and none
+	// could come any more
 	NoStack  uint64
 	Canceled uint64 // canceled alone: by Cancel, a context or a group
 	Closed   uint64 // canceled with their scheduler, by Close
@@ -123,7 +123,8 @@ type LendStats struct {
 	Count   uint64
 	Time    time.Duration // about how long all took
 	Longest time.Duration // of those that were timed
-	// functions of the process that have broken the promise of FuncBrief, and are brief no longer
+	// functions of the process that have broken the promise of FuncBrief, and are brief no
+	// longer
 	Late int
 }
 
@@ -150,12 +151,12 @@ type Stats struct {
 	Blocking BlockingStats
 	Lends    LendStats
 
-	// Times that Serve has not accepted for a while, since there was no descriptor or no memory.
-	// After Close it is 0.
+	// Times that Serve has not accepted for a while, since there was no descriptor or no
+	// memory. After Close it is 0.
 	AcceptPauses uint64
 
-	// Calls of hooks (WithStallHook and its like, CReceiver.Ended) that have panicked, or have called
-	// runtime.Goexit. The first one of each hook is logged, by slog.
+	// Calls of hooks (WithStallHook and its like, CReceiver.Ended) that have panicked, or have
+	// called runtime.Goexit. The first one of each hook is logged, by slog.
 	HookFailures uint64
 
 	Stacks, StacksIdle   int // mapped, and of them not in use

@@ -30,10 +30,10 @@ func WithDedicatedWorkers(n int) Option {
 }
 
 // WithMainThread adds one dedicated worker, the main worker, numbered after all others
-// ([Scheduler.MainWorker]). It has no thread of its own for coroutines: it is run by the thread that
-// calls [Scheduler.RunMain] or [Scheduler.ServeMain], as main does, for libraries that want all
-// calls from that thread. While no thread is in one of these, what was sent there waits, and so does
-// Wait. WithMainThread cannot go with WithPaused. WithAffinity does not pin that thread.
+// ([Scheduler.MainWorker]). It has no thread of its own for coroutines: it is run by the thread
+// that calls [Scheduler.RunMain] or [Scheduler.ServeMain], as main does, for libraries that want
+// all calls from that thread. While no thread is in one of these, what was sent there waits, and so
+// does Wait. WithMainThread cannot go with WithPaused. WithAffinity does not pin that thread.
 func WithMainThread() Option {
 	return func(c *config) error { c.MainWorker = true; return nil }
 }
@@ -55,8 +55,8 @@ func (s *Scheduler) MainWorker() int {
 //
 // It returns as Wait does: nil when every coroutine has ended but daemons, and the context's cause.
 // If the context has ended before, nothing runs. If it ends while a coroutine computes on the main
-// worker, RunMain returns when that coroutine waits or yields. What is left then goes on in the next
-// RunMain, or on a thread of the scheduler's once Close has begun. ErrNoMain: there is no main
+// worker, RunMain returns when that coroutine waits or yields. What is left then goes on in the
+// next RunMain, or on a thread of the scheduler's once Close has begun. ErrNoMain: there is no main
 // worker; ErrBusy: another goroutine is in RunMain or ServeMain; ErrClosed; ErrInside, as Wait.
 //
 // The thread sleeps as a worker's does while there is nothing to do, and Go functions that

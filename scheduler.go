@@ -170,15 +170,16 @@ func (s *Scheduler) Rest(ctx context.Context) error {
 
 // Run lets the workers of a scheduler made WithPaused run all that was spawned, and what that
 // spawns, until nothing can happen any more, and pauses them again. It returns nil if every
-// coroutine has ended but daemons; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
-// and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
-// another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its
-// cause, and the run goes on.
+// coroutine has ended but daemons; a *DeadlockError if some are left that nothing can wake (a
+// wake-up from Go and another Run may free them); ErrPaused for a scheduler made without
+// WithPaused; ErrBusy if another Run goes on; ErrClosed; or ErrInside, as New. If the context ends
+// first, Run returns its cause, and the run goes on.
 //
 // Run waits for events that are certain to come: time, Go functions and calls under way, and the
-// deadline of a context that a coroutine is bound to, or waits with; those of daemons too. The cancel of a context is not
-// certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
-// rest, from a body or by an error in a Group, has its effect in this run.
+// deadline of a context that a coroutine is bound to, or waits with; those of daemons too. The
+// cancel of a context is not certain to come, no more than a wake-up from Go. But a cancel that
+// came before everything was at rest, from a body or by an error in a Group, has its effect in this
+// run.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if !s.paused {
 		return ErrPaused

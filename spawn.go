@@ -32,14 +32,14 @@ func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 // Daemon is f whose coroutines are daemons: they are meant to wait for ever, as one that serves
 // requests. They are no stall (WithStallHook, Stats.Stalled, DeadlockError), and the end of the
 // others does not wait for them: neither Scheduler.Wait nor Run does. Close cancels daemons when
-// the others have ended, and waits for their ends. What a daemon spawns is no daemon, unless it asks
-// for that (CORO_DAEMON).
+// the others have ended, and waits for their ends. What a daemon spawns is no daemon, unless it
+// asks for that (CORO_DAEMON).
 //
 // In all else a daemon is a coroutine like any other: it may be started, woken, waited for and
 // canceled, and Wait of its Group waits for it.
 //
-// Daemon costs nothing. A daemon costs some 50 ns more to spawn, one by one; a Batch or SpawnN gains
-// nothing. A Go body is a daemon by [AsDaemon].
+// Daemon costs nothing. A daemon costs some 50 ns more to spawn, one by one; a Batch or SpawnN
+// gains nothing. A Go body is a daemon by [AsDaemon].
 func (f Func[A, R]) Daemon() Func[A, R] {
 	f.spec.Flags |= csrc.Daemon
 	return f

@@ -136,8 +136,8 @@ func (q *creditQueue) grant(s *Scheduler, collecting bool) {
 		if collecting || s.core.Granted() > 0 {
 			return
 		}
-		// Granted may be 0 because all credit came back after Grant had looked. Then the next Grant
-		// has some.
+		// Granted may be 0 because all credit came back after Grant had looked. Then the
+		// next Grant has some.
 		if s.core.IsExhausted() {
 			q.release(q.front(), ErrNoMemory)
 		}

@@ -58,8 +58,8 @@ type taskHooks struct {
 // error of Start is not one of the group.
 //
 // A brief function (FuncBrief) that is started in a Scheduler with a worker that sleeps runs on the
-// calling goroutine's thread before Start returns, until it ends or suspends. Its result is then the
-// Task's: no C body can join it.
+// calling goroutine's thread before Start returns, until it ends or suspends. Its result is then
+// the Task's: no C body can join it.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {

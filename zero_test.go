@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// inTurn calls every method of v, with arguments that a caller could give, and what a method returns
-// as an iterator, and tells report what each call panicked with; nil: with nothing.
+// inTurn calls every method of v, with arguments that a caller could give, and what a method
+// returns as an iterator, and tells report what each call panicked with; nil: with nothing.
 func inTurn(v any, report func(method string, panicked any)) {
 	methods := reflect.ValueOf(v)
 	for i := range methods.NumMethod() {

@@ -15,9 +15,10 @@ type asked interface{ fail(gen uint32, err error) }
 // whether there is an answer.
 //
 //	Q1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)
-//	Q2  asker that gives up: goes on to the next generation by a compare-and-swap. If that fails an
-//	    answer is there, or on its way
-//	Q3  asker: reads the answer, goes on to the next generation, and keeps the question for later
+//	Q2  asker that gives up: goes on to the next generation by a compare-and-swap. If that fails
+//	    an answer is there, or on its way
+//	Q3  asker: reads the answer, goes on to the next generation, and keeps the question for
+//	    later
 type question[R any] struct {
 	state atomic.Uint64
 	ready chan struct{}
@@ -179,8 +180,8 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
 // there is none, is one more turn of the asker, in which then is called. What then returns is as
-// what Receive returns. Where AskThen returns an error, ErrFull or ErrStopped for example, the message
-// was not accepted, and then is not called.
+// what Receive returns. Where AskThen returns an error, ErrFull or ErrStopped for example, the
+// message was not accepted, and then is not called.
 //
 // then belongs to the state that has asked. Where the asker has ended, or was restarted, before the
 // answer comes, the answer is dropped.

@@ -26,8 +26,8 @@ func askRiddle(ctx context.Context, r Ref[riddle], n int) (int, error) {
 	return Ask(ctx, r, func(to Reply[int]) riddle { return riddle{n, to} })
 }
 
-// Systems in bubbles and without one, by turns, in one process: nothing that one of them has made is
-// used by another.
+// Systems in bubbles and without one, by turns, in one process: nothing that one of them has made
+// is used by another.
 func TestAskInBubblesByTurns(t *testing.T) {
 	round := func(t *testing.T, patience time.Duration) {
 		y := open(t, Executors(2))
@@ -68,8 +68,8 @@ func TestTurnEndsInABubble(t *testing.T) {
 	})
 }
 
-// waitsElsewhere makes each call that waits for y, which was made elsewhere, and returns the errors.
-// full is an actor without room.
+// waitsElsewhere makes each call that waits for y, which was made elsewhere, and returns the
+// errors. full is an actor without room.
 func waitsElsewhere(y *System, r Ref[riddle], full Ref[int]) (errs []error) {
 	ctx := context.Background()
 	_, err := askRiddle(ctx, r, 1)

@@ -3,10 +3,10 @@ package actor
 import "github.com/organzine/coro/internal/asm"
 
 // A Context is an actor's, while its behaviour is called. It is for that call alone, and its
-// goroutine: do not keep it, nor give it to another goroutine. Where a method but Self and System is
-// called by another goroutine, or by an actor whose messages are of another type, it panics, and
-// Spawn returns an error. An actor of the same type, on the same executor, that calls a kept Context
-// has that act upon itself.
+// goroutine: do not keep it, nor give it to another goroutine. Where a method but Self and System
+// is called by another goroutine, or by an actor whose messages are of another type, it panics, and
+// Spawn returns an error. An actor of the same type, on the same executor, that calls a kept
+// Context has that act upon itself.
 type Context[M any] struct {
 	c *cell[M]
 	l *local[M]

@@ -65,8 +65,8 @@ func (x *side) drainedLocked() bool {
 // to end before. Those without a parent end one after the other, the last spawned first, each as by
 // [Ref.Drain], and everything comes to rest before the next one: what Stopped of an actor sends to
 // those that were spawned before it, or to its parent, is handled. If ctx ends before, Drain stops
-// all at once, and returns the error of ctx; within a *RunningError, where some have not ended a second
-// later. From within a behaviour it returns ErrWaits, or ErrDeadlock.
+// all at once, and returns the error of ctx; within a *RunningError, where some have not ended a
+// second later. From within a behaviour it returns ErrWaits, or ErrDeadlock.
 func (y *System) Drain(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/organzine/coro/internal/panicked"
 )
 
-// Errors that calls of this package return, mostly within an [Error]: test with [errors.Is]. Where a
-// context ends a call, errors.Is finds context.Cause of it in the error, and its Err.
+// Errors that calls of this package return, mostly within an [Error]: test with [errors.Is]. Where
+// a context ends a call, errors.Is finds context.Cause of it in the error, and its Err.
 var (
 	// ErrStopped: the actor, or its system, has ended, or is ending. The message was not
 	// accepted; from Ask: or has become a dead letter.

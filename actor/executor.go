@@ -32,8 +32,8 @@ func (h *caller) flood() { h.stop, h.floods = true, true }
 // callers has the goroutines that call behaviours, by asm.Goroutine.
 var callers table.Words[caller]
 
-// register has the calling goroutine found in callers, until unregister; a nil h has none found. Where goroutines have no
-// numbers all calls are as those from outside.
+// register has the calling goroutine found in callers, until unregister; a nil h has none found.
+// Where goroutines have no numbers all calls are as those from outside.
 func (h *caller) register() (unregister func()) {
 	me := asm.Goroutine()
 	if me == 0 || h == nil {

@@ -3,8 +3,8 @@ package actor
 import "github.com/organzine/coro/internal/panicked"
 
 // A hook is a function of the program's, which is told what has happened. It runs on a goroutine of
-// its own, which counts as the caller that waits for it: a call in the hook that waits returns what it
-// returns in the behaviour that the event comes from.
+// its own, which counts as the caller that waits for it: a call in the hook that waits returns what
+// it returns in the behaviour that the event comes from.
 type hook[A any] struct{ panicked.Hook[told[A]] }
 
 type told[A any] struct {

@@ -14,34 +14,34 @@ import (
 // so a message to a dormant actor, and the end of its turn, change state alone.)
 //
 //	S1  send: if the box is empty, and then state dormant, makes the actor active by a
-//	    compare-and-swap (claim). The actor is the sender's then, and of nobody else: the message
-//	    becomes the pending one, and the sender has the turn started. (In a box that is not empty
-//	    there may be older messages of the sender, which are first: S2)
-//	S2  send: sets the message's next to what is in the box, and puts the message into the box by a
-//	    compare-and-swap, which publishes it
+//	    compare-and-swap (claim). The actor is the sender's then, and of nobody else: the
+//	    message becomes the pending one, and the sender has the turn started. (In a box that is
+//	    not empty there may be older messages of the sender, which are first: S2)
+//	S2  send: sets the message's next to what is in the box, and puts the message into the box
+//	    by a compare-and-swap, which publishes it
 //	S3  send: looks at state after S2. If it is dormant: claim, and has the turn started
-//	S4  send, by the actor's own turn: if the box is empty, and the message at hand is the last one
-//	    that is pending, the new one is pending behind that
+//	S4  send, by the actor's own turn: if the box is empty, and the message at hand is the last
+//	    one that is pending, the new one is pending behind that
 //	T1  turn: goes on with what is pending: of S1, or what an earlier turn has left. If there is
 //	    none, it takes all out of the box by an exchange with nil, and reverses them
 //	T2  turn: handles the messages, oldest first, until its time is over, or a signal is there
 //	T3  turn: if some are left they are pending, and the next turn is queued
 //	T4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
-//	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a signal
-//	    is posted before its poster looks at state. So one of the two sees the other, and the one
-//	    that claims the actor then has the next turn queued (signal.go)
+//	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a
+//	    signal is posted before its poster looks at state. So one of the two sees the other, and
+//	    the one that claims the actor then has the next turn queued (signal.go)
 //	B1  end: exchanges the box with ended: S2 of others fails from now on. state stays active
 //
 // A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the
 // node is the newest one, which takes no node for each message.
 //
-//	K1  sender: attaches an empty bulk to its node, then S2. Only the owner of a bulk, one goroutine
-//	    at a time, attaches it, and adds to it
-//	K2  sender: finds a node with a bulk of its own in the box, writes the message, then counts it by
-//	    a compare-and-swap of the bulk's word; by a store, if K3 is by the same goroutine
-//	K3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how many
-//	    messages it has. K2 of a sender that has seen the node before fails from then on, and S1
-//	    follows. As the sender has added to nothing newer, its messages stay in order
+//	K1  sender: attaches an empty bulk to its node, then S2. Only the owner of a bulk, one
+//	    goroutine at a time, attaches it, and adds to it
+//	K2  sender: finds a node with a bulk of its own in the box, writes the message, then counts
+//	    it by a compare-and-swap of the bulk's word; by a store, if K3 is by the same goroutine
+//	K3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how
+//	    many messages it has. K2 of a sender that has seen the node before fails from then on,
+//	    and S1 follows. As the sender has added to nothing newer, its messages stay in order
 //
 // A message that a turn has taken is its own; free nodes belong to the goroutine that has them, or
 // to a list with a lock. A compare-and-swap that finds the node that it has seen before (ABA) does
@@ -109,7 +109,8 @@ func (n *node[M]) message() *M {
 // A nodeExtra is what few messages have.
 type nodeExtra[M any] struct {
 	call func(*Context[M]) error // is called instead of the behaviour; m is nothing
-	// is called instead of making m a dead letter, where call has failed; nil: there is no message
+	// is called instead of making m a dead letter, where call has failed; nil: there is no
+	// message
 	failed func(err error)
 	ask    asked // the asker
 }

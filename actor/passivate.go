@@ -38,11 +38,11 @@ func (c *Context[M]) Passivate(d time.Duration) {
 	}
 }
 
-// An idleWatch has a timer that looks how long an actor was idle. It arms itself again until that is
-// long enough; then it posts sigIdle, and the actor's turn, which looks again, ends the actor or arms
-// the timer. While the actor has children, or awaits answers, there is no timer: the end of the last
-// child, and the last answer, arm it. The idleWatch is over when the actor's side does not have it any
-// more.
+// An idleWatch has a timer that looks how long an actor was idle. It arms itself again until that
+// is long enough; then it posts sigIdle, and the actor's turn, which looks again, ends the actor or
+// arms the timer. While the actor has children, or awaits answers, there is no timer: the end of
+// the last child, and the last answer, arm it. The idleWatch is over when the actor's side does not
+// have it any more.
 type idleWatch struct {
 	s     *slot
 	x     *side

@@ -37,8 +37,8 @@ func TestAtRestForTenSeconds(t *testing.T) {
 	_, err = fmt.Sscanf(string(out[figures:]), "at rest: %d wakes, %d us", &wakes, &cpu)
 	require.NoError(t, err)
 	t.Logf("%d wakes, %d us of CPU", wakes, cpu)
-	// The test's own timer and the runtime have 3 to 10, and up to 50 while other processes want
-	// the processors. A look each 50 ms would have 200.
+	// The test's own timer and the runtime have 3 to 10, and up to 50 while other processes
+	// want the processors. A look each 50 ms would have 200.
 	require.Less(t, wakes, int64(100))
 	require.Less(t, cpu, int64(20_000))
 }

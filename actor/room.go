@@ -12,8 +12,8 @@ import (
 // A room is the bound of a mailbox. A message has a place until it is handled.
 //
 //	R1  sender: says that it waits (waits), then looks for a place (admit)
-//	R2  turn: gives a place back (taken), then looks whether anybody waits. One of the two sees the
-//	    other
+//	R2  turn: gives a place back (taken), then looks whether anybody waits. One of the two sees
+//	    the other
 type room struct {
 	taken atomic.Int64
 	waits atomic.Int32 // senders

@@ -10,8 +10,8 @@ import (
 // A RunningError is returned by Stop and Drain when their context has ended and actors have not.
 type RunningError struct {
 	// The actors whose calls keep them, and perhaps others, from ending, and what each is at:
-	// "acc/7 in Receive", "acc/7 in Receive, waiting for acc/8". 16 at most; none, if all that is
-	// left would end in a moment.
+	// "acc/7 in Receive", "acc/7 in Receive, waiting for acc/8". 16 at most; none, if all that
+	// is left would end in a moment.
 	Actors []string
 	Left   int   // actors that have not ended, with those
 	Cause  error // the error of the context
@@ -83,8 +83,8 @@ func (x *side) calls(what string) (ended func()) {
 	return func() { x.call.Store(before) }
 }
 
-// isIn is what an actor that was stopped is in, as far as that is the program's; "": nothing, or it has
-// ended. An actor in Receive has a signal that it has not heeded.
+// isIn is what an actor that was stopped is in, as far as that is the program's; "": nothing, or it
+// has ended. An actor in Receive has a signal that it has not heeded.
 func (s *slot) isIn() (what string) {
 	x := s.side.Load()
 	if x == nil {

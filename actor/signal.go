@@ -4,9 +4,10 @@ import "container/list"
 
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
 // lie in the actor's side. The poster of one sets posted, then looks at the box: a dormant actor it
-// makes active, and has a turn started. A turn looks at posted when it begins, after each message, and
-// after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant, and which has
-// no turn either, is started by the poster too; paused and signals are under one lock.
+// makes active, and has a turn started. A turn looks at posted when it begins, after each message,
+// and after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not
+// dormant, and which has no turn either, is started by the poster too; paused and signals are under
+// one lock.
 type signal struct {
 	what  int
 	cause error
@@ -80,7 +81,8 @@ func (p *pool[M]) control(ctx *Context[M], c *cell[M]) bool {
 	}
 }
 
-// nextSignal takes the oldest signal. The others stay, whatever becomes of the turn that handles it.
+// nextSignal takes the oldest signal. The others stay, whatever becomes of the turn that handles
+// it.
 func (x *side) nextSignal() (g signal, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,8 +194,8 @@ func (p *pool[M]) stopChildren(x *side) {
 	}
 }
 
-// finish ends an actor that has no children any more. Stopped may fail: then finish is called again,
-// and does not call it again. What follows calls nothing of the program's.
+// finish ends an actor that has no children any more. Stopped may fail: then finish is called
+// again, and does not call it again. What follows calls nothing of the program's.
 func (p *pool[M]) finish(ctx *Context[M], c *cell[M], x *side) {
 	if c.recv != nil {
 		p.retire(ctx, c, x)

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stateful actor fails with messages that are negative, and begins things when it starts and stops.
+// A stateful actor fails with messages that are negative, and begins things when it starts and
+// stops.
 type stateful struct {
 	number  int
 	started func(c *Context[int], number int)

@@ -160,8 +160,8 @@ func (x *side) nextPause(set *settings) time.Duration {
 	return x.pause
 }
 
-// beginRestart ends the state with what it has begun, and has the children stopped; control makes the
-// next one.
+// beginRestart ends the state with what it has begun, and has the children stopped; control makes
+// the next one.
 func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration) {
 	c.flags |= isRestarting
 	x.reason = cause

@@ -351,9 +351,9 @@ func (y *System) Stop(ctx context.Context) error {
 }
 
 // Close stops all actors, waits for their ends, and ends the executors. It waits as long as a
-// behaviour does not return: Stop before it, with a context, bounds that and names the behaviour. It
-// may be called several times, and after Stop and Drain; but not by a behaviour of the system, which
-// gets ErrWaits or ErrDeadlock.
+// behaviour does not return: Stop before it, with a context, bounds that and names the behaviour.
+// It may be called several times, and after Stop and Drain; but not by a behaviour of the system,
+// which gets ErrWaits or ErrDeadlock.
 func (y *System) Close() error {
 	if err := y.beginWait(); err != nil {
 		return err
@@ -389,8 +389,8 @@ type Stats struct {
 	Stopped  uint64 // of these, since their actors have ended
 	Failed   uint64 // of these, since a behaviour has failed with them
 
-	// Calls of OnFailure and OnDeadLetter that have panicked, or have called runtime.Goexit. The
-	// first one of each is logged, by slog.
+	// Calls of OnFailure and OnDeadLetter that have panicked, or have called runtime.Goexit.
+	// The first one of each is logged, by slog.
 	HookFailures uint64
 }
 
@@ -409,8 +409,8 @@ func (y *System) Stats() Stats {
 	return st
 }
 
-// A later is a call that is to come, and is work until then. As something begun it ends with the actor,
-// or by the next restart.
+// A later is a call that is to come, and is work until then. As something begun it ends with the
+// actor, or by the next restart.
 type later struct {
 	y *System
 	t stopper

@@ -32,7 +32,8 @@ func (realClock) after(d time.Duration, f func()) stopper {
 type Timer struct{ t stopper }
 
 // Stop has no message come any more. It returns false if none was to come: the last one was sent,
-// Stop was called before, or the state has ended that has begun the timer. Any goroutine may call it.
+// Stop was called before, or the state has ended that has begun the timer. Any goroutine may call
+// it.
 func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
 
 // A timer is something that a state has begun. What sets over deals with it.
@@ -49,8 +50,8 @@ type timer[M any] struct {
 }
 
 // After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is
-// accepted now: if the actor ends before, or is restarted, m becomes a dead letter at that moment. In
-// Stopped it becomes one at once. It costs some 300 ns.
+// accepted now: if the actor ends before, or is restarted, m becomes a dead letter at that moment.
+// In Stopped it becomes one at once. It costs some 300 ns.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
 	c.check()
 	if c.c.flags&stateIsOver != 0 {
@@ -63,10 +64,10 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 	return Timer{t}
 }
 
-// Every has m sent to the actor each time that d has passed, until it is stopped, or the actor ends or
-// is restarted: the timer belongs to the state, and Started is where the next one begins its own. A
-// message whose predecessor is not handled yet is left out; one that waits when the timer ends is not
-// handled. d is 1 µs at least. In Stopped it is nothing.
+// Every has m sent to the actor each time that d has passed, until it is stopped, or the actor ends
+// or is restarted: the timer belongs to the state, and Started is where the next one begins its
+// own. A message whose predecessor is not handled yet is left out; one that waits when the timer
+// ends is not handled. d is 1 µs at least. In Stopped it is nothing.
 func (c *Context[M]) Every(d time.Duration, m M) Timer {
 	c.check()
 	if c.c.flags&stateIsOver != 0 {

@@ -80,8 +80,8 @@ func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
 	return true
 }
 
-// retry is part of begin where the actor has failed with a message. This turn begins with it, or it is
-// done.
+// retry is part of begin where the actor has failed with a message. This turn begins with it, or it
+// is done.
 func (x *side) retry(h *caller) {
 	if x.again {
 		x.again, x.since = false, h.handled
@@ -139,7 +139,8 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (ag
 				} else {
 					l.setPace(at - last)
 				}
-				// in a bubble of testing/synctest the clock stands still: a turn is two paces
+				// in a bubble of testing/synctest the clock stands still: a turn is
+				// two paces
 				isOver = isOver || (at-began >= turnLasts || at == last) && h.exec != nil
 				last, left = at, l.pace
 			}

@@ -11,9 +11,9 @@ type Ended struct {
 	Cause error // a *Failure, or nil
 }
 
-// A watch is in the side of its target, and in that of its owner, the watcher, as something that its
-// state has begun. The end that comes first sets over, and takes it out of both. No two sides are
-// locked at a time.
+// A watch is in the side of its target, and in that of its owner, the watcher, as something that
+// its state has begun. The end that comes first sets over, and takes it out of both. No two sides
+// are locked at a time.
 type watch struct {
 	owner, target *side
 	begun         *list.Element // in owner.begun
@@ -66,9 +66,9 @@ func (x *side) unwatch(at *list.Element) {
 }
 
 // Watch has the message sent to the actor when target has ended: once for each call, also if it had
-// ended before. The actor calls message, as part of the turn that handles the notice: a panic there is
-// a failure of the actor's, as one of Receive, and there is no message then. The function that Watch
-// returns takes the call back; it returns false if the notice was sent.
+// ended before. The actor calls message, as part of the turn that handles the notice: a panic there
+// is a failure of the actor's, as one of Receive, and there is no message then. The function that
+// Watch returns takes the call back; it returns false if the notice was sent.
 //
 // A watch belongs to the state that has called Watch. It ends with it: where the actor ends, or is
 // restarted, before target ends, there is no notice. Watch, and to take it back, cost some 200 ns,

@@ -49,8 +49,8 @@ import (
 )
 
 func init() {
-	// Go's own handlers are installed by now. The core hands every signal on to them: faults in C
-	// after their report, and those in Go's code at once.
+	// Go's own handlers are installed by now. The core hands every signal on to them: faults in
+	// C after their report, and those in Go's code at once.
 	text, etext, leaf := asm.Code()
 	C.coroi_fault_code(code(text, etext), code(leaf, leaf+asm.LeafBytes))
 	C.coroi_fault_install()
@@ -292,8 +292,8 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	return out, n
 }
 
-// Running returns the functions of the coroutines that run now, at most one for each worker, and what
-// is called by other threads for coroutines: Functions tells the names of the library's own.
+// Running returns the functions of the coroutines that run now, at most one for each worker, and
+// what is called by other threads for coroutines: Functions tells the names of the library's own.
 func (s *Scheduler) Running() []uintptr {
 	const others = 128 // most of those that wait in shield sections, or are called by other threads
 	list := make([]C.coro_fn, s.Workers()+others)

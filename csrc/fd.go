@@ -19,8 +19,8 @@ func Functions() map[uintptr]string {
 	}
 }
 
-// Duplicate makes another number for the descriptor fd, which is closed in programs that the process
-// starts, or tells the errno. Neither becomes blocking, as by os.File.Fd.
+// Duplicate makes another number for the descriptor fd, which is closed in programs that the
+// process starts, or tells the errno. Neither becomes blocking, as by os.File.Fd.
 func Duplicate(fd uintptr) (duplicate int, errno uintptr) {
 	n, _, e := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
 	return int(n), uintptr(e)

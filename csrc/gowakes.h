@@ -1,6 +1,6 @@
 /*
- * gowakes.h - the calls by Go that may wake coroutines. A brief function that such a call wakes runs
- * on the calling thread, once the call is through and holds nothing (kernel/lend.h).
+ * gowakes.h - the calls by Go that may wake coroutines. A brief function that such a call wakes
+ * runs on the calling thread, once the call is through and holds nothing (kernel/lend.h).
  */
 #ifndef COROI_GOWAKES_H
 #define COROI_GOWAKES_H
@@ -13,8 +13,8 @@
 #include "sync/rwlock.h"
 #include "sync/select.h"
 
-/* GO_WAKES - go_NAME is NAME, as Go calls it. A value is bytes: cgo looks at each call where a pointer
- * to anything leads. */
+/* GO_WAKES - go_NAME is NAME, as Go calls it. A value is bytes: cgo looks at each call where a
+ * pointer to anything leads. */
 #define GO_WAKES(name, parameters, arguments)  \
 	static inline int go_##name parameters \
 	{                                      \

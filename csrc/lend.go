@@ -21,12 +21,12 @@ import (
 	"unsafe"
 )
 
-// A Lend is one call of a coroutine on the calling goroutine's thread: lend.h. It lies on a stack of
-// Go's, which C uses during the call alone.
+// A Lend is one call of a coroutine on the calling goroutine's thread: lend.h. It lies on a stack
+// of Go's, which C uses during the call alone.
 type Lend struct{ c C.struct_coroi_lend }
 
-// An Outcome of a Lend is what has become of its coroutine, or a Status below 0: nothing was started
-// then.
+// An Outcome of a Lend is what has become of its coroutine, or a Status below 0: nothing was
+// started then.
 type Outcome int
 
 const (
@@ -80,9 +80,9 @@ func (s *Scheduler) LendOn(l *Lend) Outcome {
 // Lends tells whether workers of s are lent.
 func (s *Scheduler) Lends() bool { return s.c.lends != 0 }
 
-// MayLend tells whether a worker of s sleeps that Lend might be lent, or is the caller's, which makes
-// an inline call. It is a hint. If there is none, the next worker that has nothing to do sleeps at
-// once.
+// MayLend tells whether a worker of s sleeps that Lend might be lent, or is the caller's, which
+// makes an inline call. It is a hint. If there is none, the next worker that has nothing to do
+// sleeps at once.
 func (s *Scheduler) MayLend() bool {
 	if !s.Lends() {
 		return false

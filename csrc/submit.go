@@ -380,7 +380,8 @@ func (s *Scheduler) Open(b *BatchWriter, spec *Spec) Status {
 }
 
 // SpawnMany starts n coroutines with one argument, and returns how many it has started: fewer than
-// n at the limit of memory. Unless they are pinned or daemons, this is one cgo call. The submitter is held.
+// n at the limit of memory. Unless they are pinned or daemons, this is one cgo call. The submitter
+// is held.
 func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 	if spec.alone() {
 		done := 0

@@ -4,7 +4,8 @@
 #ifndef COROI_REPORT_H
 #define COROI_REPORT_H
 
-/* coroi_report_install - have the core's reports show them from now on. To be called before main. */
+/* coroi_report_install - have the core's reports show them from now on. To be called before
+ * main. */
 void coroi_report_install(void);
 
 #endif

@@ -18,9 +18,9 @@
 // a process: a program that does it already must not import this package.
 //
 // And the line by which package coro reports a fault in C, on standard error, is followed by the C
-// frames, from the fault down to the coroutine's base. In the line, the coroutine's function has its
-// name, if it has none by coro.FuncName. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP
-// and SIGABRT. The process ends after that as it does without this package.
+// frames, from the fault down to the coroutine's base. In the line, the coroutine's function has
+// its name, if it has none by coro.FuncName. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+// SIGTRAP and SIGABRT. The process ends after that as it does without this package.
 //
 // The frames are written in a signal handler, on the worker's own signal stack of 64 KiB. The
 // handler calls write(2); the unwinder of libgcc, which takes no lock with glibc 2.35 or later

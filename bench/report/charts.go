@@ -135,9 +135,9 @@ type ranges struct {
 	plotter.XErrors
 }
 
-// dots is a chart with a row for each point, the first one on top: a dot for the median, a line from
-// the least to the most, and the figure beside. The scale begins at 0, or is logarithmic if the
-// figures differ twentyfold.
+// dots is a chart with a row for each point, the first one on top: a dot for the median, a line
+// from the least to the most, and the figure beside. The scale begins at 0, or is logarithmic if
+// the figures differ twentyfold.
 func dots(title, axis string, points []point) (*plot.Plot, vg.Length, error) {
 	if len(points) == 0 {
 		return nil, 0, fmt.Errorf("%s: nothing was measured", title)

@@ -65,8 +65,8 @@ func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
 	return nil
 }
 
-// measure makes the runs of a command. What there is after each goes to keep: a run that fails takes
-// nothing from those before.
+// measure makes the runs of a command. What there is after each goes to keep: a run that fails
+// takes nothing from those before.
 func (c command) measure(root string, keep func(figures.Set) error) error {
 	set := figures.Set{Machine: harness.ThisMachine(time.Now()), Before: harness.Listen()}
 	for _, args := range c.runs {

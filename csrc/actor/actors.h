@@ -514,8 +514,8 @@ int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
 bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
 
-/* coroi_later_end - U2: what was to be sent to an actor later, after B1. Returns: the messages, linked
- * by next_, in the order of the calls. Thread: a worker of all. */
+/* coroi_later_end - U2: what was to be sent to an actor later, after B1. Returns: the messages,
+ * linked by next_, in the order of the calls. Thread: a worker of all. */
 struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to);
 
 static inline struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to)

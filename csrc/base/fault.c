@@ -260,7 +260,7 @@ static COROI_NOINLINE void look(const struct fault *f, const siginfo_t *info, co
 		report(f, info, u, coroutine ? &at : NULL);
 }
 
-/* ----------------------------------------------------------------------------------- the handler */
+/* ---------------------------------------------------------------------------------- the handler */
 
 static void handler(int sig, siginfo_t *info, void *context)
 {

@@ -119,8 +119,8 @@ void coroi_manual_unstack(struct coroi_stack **stack)
 	}
 }
 
-/* exit_main - the end by coro_exit, coro_abort or coro_fail. It runs on co's own stack: the stack on
- * which co made that call may have another user once it is given back. */
+/* exit_main - the end by coro_exit, coro_abort or coro_fail. It runs on co's own stack: the stack
+ * on which co made that call may have another user once it is given back. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
@@ -236,7 +236,8 @@ int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
 	struct coroi_stack *stack = coroi_manual_take((unsigned)class);
 	if (!stack)
 		return CORO_ENOMEM;
-	/* Its record lies above its first frame, in the room that each stack has beside its size. */
+	/* Its record lies above its first frame, in the room that each stack has beside its
+	 * size. */
 	coroi_stack_fresh(stack);
 	coro_t *co = (coro_t *)(stack->top - RECORD_BYTES);
 	coroi_clear_few(co, sizeof *co);

@@ -261,8 +261,8 @@ COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top
 #endif
 }
 
-/* coroi_tell_unmapped - the memory is about to be unmapped. What was a stack may be mapped again for
- * anything, and AddressSanitizer would still see frames there. */
+/* coroi_tell_unmapped - the memory is about to be unmapped. What was a stack may be mapped again
+ * for anything, and AddressSanitizer would still see frames there. */
 COROI_TELL void coroi_tell_unmapped(void *base, size_t bytes)
 {
 	(void)base;

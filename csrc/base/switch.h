@@ -35,8 +35,8 @@ int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
 #define COROI_RETURNS_AFTER_SWITCH
 #endif
 
-/* coroi_call_on - save the present context in *save, as coroi_switch does, and call fn(value) on the
- * stack whose top is given (16-aligned). Each call then has its own return, which is predicted
+/* coroi_call_on - save the present context in *save, as coroi_switch does, and call fn(value) on
+ * the stack whose top is given (16-aligned). Each call then has its own return, which is predicted
  * right. fn may return only if nothing has continued the saved context. Returns: fn's result, or
  * the value of the switch that continues the saved context; then fn's frame lives on, and fn must
  * not return. */

@@ -70,8 +70,8 @@ static inline void coroi_release_large(void *p, size_t bytes)
 }
 
 /* coroi_has_membarrier - the process is registered for private expedited barriers (done in a
- * constructor, while there is one thread), and may still make them. Cost: one. coroi_membarrier - make every running thread of the
- * process pass a full barrier. */
+ * constructor, while there is one thread), and may still make them. Cost: one. coroi_membarrier -
+ * make every running thread of the process pass a full barrier. */
 bool coroi_has_membarrier(void);
 void coroi_membarrier(void);
 

@@ -257,7 +257,8 @@ void coroi_sys_prompt(int fd)
 				       sizeof option[i].value));
 }
 
-/* Without RWF_NOWAIT these are the old system calls, which no filter refuses that lets files be read.
+/* Without RWF_NOWAIT these are the old system calls, which no filter refuses that lets files be
+ * read.
  */
 int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now)
 {

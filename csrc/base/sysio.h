@@ -58,8 +58,8 @@ enum {
 /* coroi_kind - one of these, or -errno. *file is a hash of the file that fd is of. */
 int coroi_kind(int fd, uint32_t *file);
 
-/* coroi_same_description - are two descriptors of one file the same open file description? Where the
- * kernel does not tell: have they the same access mode? */
+/* coroi_same_description - are two descriptors of one file the same open file description? Where
+ * the kernel does not tell: have they the same access mode? */
 bool coroi_same_description(int a, int b);
 
 /* coroi_set_nonblocking - set O_NONBLOCK or clear it. Returns: whether it was set. */

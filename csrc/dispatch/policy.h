@@ -7,8 +7,8 @@
  * is its number in the pool and its generation, which changes when a coroutine ends. Members are
  * given back with the pool, not before: any id may be followed.
  *
- * Each thread has a lock, of a few instructions. Whatever of the thread or its members is not said to
- * be the thread's own is used under it. Three words are atomic:
+ * Each thread has a lock, of a few instructions. Whatever of the thread or its members is not said
+ * to be the thread's own is used under it. Three words are atomic:
  *   chunk   stored with a release when all of the chunk is there, loaded with an acquire to follow
  *           an id
  *   live    coroutines that have not ended; sequentially consistent. The thread that takes it to

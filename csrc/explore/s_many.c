@@ -196,8 +196,8 @@ static const struct ex_scenario many_steal = {
 
 /* ------------------------------------------------------------------------------------- ends */
 
-/* A call takes an end over, and yields. Others end behind it, in each way. Then something runs that is
- * no call. */
+/* A call takes an end over, and yields. Others end behind it, in each way. Then something runs that
+ * is no call. */
 
 static void setup_ends(void)
 {

@@ -1,6 +1,6 @@
 /*
- * select_copy.c - sync/select.c in the explored copy. The state of its random numbers is one word for
- * all modelled threads, and is put back before each schedule.
+ * select_copy.c - sync/select.c in the explored copy. The state of its random numbers is one word
+ * for all modelled threads, and is put back before each schedule.
  */
 #include "world.h"
 

@@ -1,6 +1,6 @@
 //go:build ignore
-/* fd.c - see fd.h: slots, O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and O3,
- * source.c what a select does. */
+/* fd.c - see fd.h: slots, O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and
+ * O3, source.c what a select does. */
 #include "io/fd.h"
 
 #include "base/sys.h"

@@ -60,26 +60,26 @@
  *       be adopted before its slot is free. Descriptors are removed before they are closed, as a
  *       duplicate would keep them in the set
  *
- * A select (sync/source.h) has a case for a direction, and others. Its cases share the word `chosen`.
- * The case lies in the memory of the coroutine, which goes on when any of them is chosen. It does O1 to
- * O4 and O7 for each direction, and in the place of O5 and O6:
+ * A select (sync/source.h) has a case for a direction, and others. Its cases share the word
+ * `chosen`. The case lies in the memory of the coroutine, which goes on when any of them is chosen.
+ * It does O1 to O4 and O7 for each direction, and in the place of O5 and O6:
  *
  *   S1  CAS the direction EMPTY to SELECT and the case: a release, pairs with S2, which reads the
  *       case. READY, CLOSED: the select is withdrawn, and begins again with O2
- *   S2  E3 or X2 finds SELECT: lock the slot, and look again. SELECT is there: the direction becomes
- *       READY, or CLOSED, whatever S3 comes to. An edge does not come twice, and the next O2 is to
- *       see this one if another case was chosen. SELECT is there no more: unlock, and E3 or X2 once
- *       more. With the lock, since the case may be gone as soon as S4 has had the lock
+ *   S2  E3 or X2 finds SELECT: lock the slot, and look again. SELECT is there: the direction
+ *       becomes READY, or CLOSED, whatever S3 comes to. An edge does not come twice, and the next
+ *       O2 is to see this one if another case was chosen. SELECT is there no more: unlock, and E3
+ *       or X2 once more. With the lock, since the case may be gone as soon as S4 has had the lock
  *   S3  CAS `chosen` 0 to the case's mark, in the lock; pairs with the other cases' and with the
  *       withdrawal of the select, of which one succeeds. Then unlock, and send the event if the CAS
  *       has succeeded. The coroutine cannot go on before that event. If the CAS has failed, the
  *       coroutine has, or will have, the event of another
- *   S4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and the
- *       case to EMPTY; unlock. Also where SELECT is there no more: another thread may be between
- *       S2 and S3. Afterwards none looks at the case
+ *   S4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and
+ *       the case to EMPTY; unlock. Also where SELECT is there no more: another thread may be
+ *       between S2 and S3. Afterwards none looks at the case
  *
- * The word changes from SELECT in the lock alone, and to SELECT by S1 alone. The coroutine then asks
- * the kernel which direction is ready (O2, O3), as after O6.
+ * The word changes from SELECT in the lock alone, and to SELECT by S1 alone. The coroutine then
+ * asks the kernel which direction is ready (O2, O3), as after O6.
  *
  * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was
  * moved. The waiter makes its system call, and waits again. An event of a stranger in `hung` costs

@@ -10,17 +10,17 @@
  *   F2  read what comes, and drop it, so that nothing is unread, and a peer that writes before it
  *       reads gets that far. The peer's end: nothing comes any more, and a close resets nothing
  *   F3  nothing has come for 100 ms: has the peer's system acknowledged everything, with the end?
- *       Then a peer that is silent loses nothing by a close. No event tells of it, and systems take up
- *       to 40 ms for the acknowledgement of an end
+ *       Then a peer that is silent loses nothing by a close. No event tells of it, and systems take
+ *       up to 40 ms for the acknowledgement of an end
  *   F4  close, at the deadline too
  *
  * What is written to a Unix socket is with the peer at once: F3 asks nothing there. (Rejected: to
- * close as soon as all is acknowledged, although the peer still sends. Linux lets the peer read what
- * it has got, but other systems drop that at a reset, and many clients give up when a write fails.
- * SO_LINGER: close(2) blocks the thread, and resets as before.)
+ * close as soon as all is acknowledged, although the peer still sends. Linux lets the peer read
+ * what it has got, but other systems drop that at a reset, and many clients give up when a write
+ * fails. SO_LINGER: close(2) blocks the thread, and resets as before.)
  *
- * The coroutine waits meanwhile as for any input. What a lingering connection holds is its descriptor,
- * and the coroutine with its stack.
+ * The coroutine waits meanwhile as for any input. What a lingering connection holds is its
+ * descriptor, and the coroutine with its stack.
  */
 #include "base/sysio.h"
 #include "io/transfer.h"

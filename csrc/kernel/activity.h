@@ -22,16 +22,16 @@ enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
  * daemons are left. */
 void coroi_quiet(struct coro_scheduler *s, bool rest);
 
-/* coroi_tokens_given_back - the caller has given an awake token back, and this is the activity since
- * then. */
+/* coroi_tokens_given_back - the caller has given an awake token back, and this is the activity
+ * since then. */
 static inline void coroi_tokens_given_back(struct coro_scheduler *s, uint64_t activity)
 {
 	if (COROI_AWAKE_OF(activity) == 0)
 		coroi_quiet(s, COROI_PENDING_OF(activity) == 0);
 }
 
-/* coroi_awake_end - give an awake token back (P4). Returns: the activity, which the caller passes to
- * coroi_tokens_given_back. */
+/* coroi_awake_end - give an awake token back (P4). Returns: the activity, which the caller passes
+ * to coroi_tokens_given_back. */
 static inline uint64_t coroi_awake_end(struct coro_scheduler *s)
 {
 	return at_add(&s->activity, -COROI_AWAKE);

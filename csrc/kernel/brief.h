@@ -4,9 +4,9 @@
  * Between two waits a brief function takes some microseconds. It never blocks its thread, and it
  * needs nothing from the thread that woke it. So any thread may run its coroutines (lend.h). The
  * declaration is a promise of the function's author. A function that breaks it twice in a row, in
- * runs that are timed, is brief no longer, for as long as the process lives. By the clock a function
- * only comes into doubt: its thread may have lost its CPU meanwhile. The next timed run of a function
- * in doubt tells what its thread has used too, and only that proves the second breach.
+ * runs that are timed, is brief no longer, for as long as the process lives. By the clock a
+ * function only comes into doubt: its thread may have lost its CPU meanwhile. The next timed run of
+ * a function in doubt tells what its thread has used too, and only that proves the second breach.
  *
  * The functions stand in one table of the process, with open addressing and linear probing. A word
  * never leaves the table, and its function never changes. So a look needs no lock:

@@ -31,7 +31,8 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 		w->waits_since = now;
 		return;
 	}
-	/* What a look at the clock brings: an event of the driver, a deadline of another coroutine. */
+	/* What a look at the clock brings: an event of the driver, a deadline of another
+	 * coroutine. */
 	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
 	if (now - w->waits_since < TURN_NS || !deadline || w->lent || w->nowait ||
 	    (!look && coroi_nothing_else_now(w)))

@@ -2,8 +2,9 @@
  * context.h - what a coroutine knows of the Go context that it was started with.
  *
  * Go keeps the context, under the id by which it hears of the coroutine's end (gobell.h). The
- * deadline is written down here when the coroutine is started, if there is one. Why the coroutine was
- * canceled is asked of Go, when the coroutine asks. A coroutine that does neither pays for neither.
+ * deadline is written down here when the coroutine is started, if there is one. Why the coroutine
+ * was canceled is asked of Go, when the coroutine asks. A coroutine that does neither pays for
+ * neither.
  */
 #ifndef COROI_CONTEXT_H
 #define COROI_CONTEXT_H

@@ -120,8 +120,8 @@ enum coroi_knock {
  * membarrier, unless the owner serves. */
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t);
 
-/* coroi_door_heavy - T3: after it, every store that a running thread of victim's scheduler made before
- * is visible here. Thread: any. Cost: a membarrier, some us. */
+/* coroi_door_heavy - T3: after it, every store that a running thread of victim's scheduler made
+ * before is visible here. Thread: any. Cost: a membarrier, some us. */
 void coroi_door_heavy(const struct coroi_worker *victim);
 
 /* coroi_door_lock - knock until the caller holds the door; coroi_door_unlock - T4's req = FREE.

@@ -44,8 +44,8 @@ struct coroi_driver {
 };
 
 /* coroi_futex_driver - sleeps on w->ev. Every scheduler begins with it. coroi_futex_sleep,
- * coroi_futex_kick - its calls, for drivers that have nothing to watch. coroi_is_to_sleep - w->ev is
- * SLEEPS, sequentially consistent. Thread: as sleep. */
+ * coroi_futex_kick - its calls, for drivers that have nothing to watch. coroi_is_to_sleep - w->ev
+ * is SLEEPS, sequentially consistent. Thread: as sleep. */
 extern const struct coroi_driver coroi_futex_driver;
 bool coroi_futex_sleep(struct coroi_worker *w, int64_t ns);
 void coroi_futex_kick(struct coroi_worker *w);

@@ -110,13 +110,13 @@ typedef void (*coroi_go_serve)(struct coroi_worker *w);
 /* coroi_go_register - set Go's function. To be called before any scheduler is made. */
 void coroi_go_register(coroi_go_serve serve);
 
-/* coroi_go_causes - id is the function that fails with the text of why its caller was canceled. To be
- * called before any scheduler is made. */
+/* coroi_go_causes - id is the function that fails with the text of why its caller was canceled. To
+ * be called before any scheduler is made. */
 void coroi_go_causes(uint32_t id);
 
-/* coroi_call_cause - have Go tell why me, the current coroutine of a scheduler of Go's, was canceled:
- * an offloaded call, which no cancel refuses. Returns: the text, which is the caller's to release;
- * NULL: no memory. */
+/* coroi_call_cause - have Go tell why me, the current coroutine of a scheduler of Go's, was
+ * canceled: an offloaded call, which no cancel refuses. Returns: the text, which is the caller's to
+ * release; NULL: no memory. */
 char *coroi_call_cause(struct coroi_rec *me);
 
 /* coroi_go_name - from now on coro_go_function finds id under this name. Thread: any. Returns:

@@ -89,8 +89,8 @@ void coroi_host_close(struct coro_scheduler *s)
 
 /* --------------------------------------------------------------------------------------- host */
 
-/* enter - H1, in the lock, which is left meanwhile. Returns: CORO_OK: *me says whether the caller is
- * w; CORO_EBUSY, CORO_ECLOSED. */
+/* enter - H1, in the lock, which is left meanwhile. Returns: CORO_OK: *me says whether the caller
+ * is w; CORO_EBUSY, CORO_ECLOSED. */
 static int enter(struct coroi_worker *w, struct coroi_host *me)
 {
 	struct coro_scheduler *s = w->sched;

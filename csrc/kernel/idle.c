@@ -256,8 +256,8 @@ static bool reserve_looks(struct coroi_worker *w)
 	return false;
 }
 
-/* as_no_worker - call the driver's function while this thread, w's own, is no worker: another thread
- * may be w. What it sends, it sends as any thread from outside does. */
+/* as_no_worker - call the driver's function while this thread, w's own, is no worker: another
+ * thread may be w. What it sends, it sends as any thread from outside does. */
 static bool as_no_worker(struct coroi_worker *w, bool (*call)(struct coroi_worker *),
 			 struct coroi_worker *arg)
 {
@@ -307,8 +307,8 @@ static void unpark(struct coroi_worker *w)
 	at_store_rlx(&w->ev, COROI_EV_NONE);
 }
 
-/* rise - w's own thread wakes by itself: O1 of lend.h. False: another thread has claimed w, or is w.
- * Then that thread wakes w's own thread, at the latest when it gives w back (O2). */
+/* rise - w's own thread wakes by itself: O1 of lend.h. False: another thread has claimed w, or is
+ * w. Then that thread wakes w's own thread, at the latest when it gives w back (O2). */
 static bool rise(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

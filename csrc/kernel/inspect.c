@@ -20,7 +20,8 @@
 
 #define COLLECTOR_SLEEP_NS 20000
 
-/* system_error - the text of a status that tells what a system call has failed with: CORO_OF_ERRNO. */
+/* system_error - the text of a status that tells what a system call has failed with:
+ * CORO_OF_ERRNO. */
 static const char *system_error(int status)
 {
 	const char *text = status <= -4096 ? coroi_errno_text(-4096 - status) : NULL;

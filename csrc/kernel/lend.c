@@ -19,7 +19,7 @@ __thread struct coroi_waker *coroi_waker_tls;
 /* The worker to which this thread has lent itself last: its lines are in this CPU's cache. */
 static __thread __attribute__((tls_model("initial-exec"))) uint32_t last;
 
-/* ------------------------------------------------------------------------- to lend, to give back */
+/* ------------------------------------------------------------------------ to lend, to give back */
 
 /* lend_take - L1 to L3. False: w cannot be lent now. */
 static COROI_LEND_FAST bool lend_take(struct coroi_worker *w)
@@ -43,8 +43,8 @@ static COROI_LEND_FAST bool lend_take(struct coroi_worker *w)
 /* become_locked - L4. It enters w's door. */
 static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 {
-	/* one by one: gcc clears a large struct by an instruction that takes as long as all of L1 to
-	 * L4 */
+	/* one by one: gcc clears a large struct by an instruction that takes as long as all of L1
+	 * to L4 */
 	l->w = w;
 	l->own = l->quick = NULL;
 	l->call = NULL;
@@ -126,8 +126,8 @@ static bool has_something(const struct coroi_worker *v)
 	       coroi_watches(v);
 }
 
-/* lacks_standby - others are awake, there is no standby, and something lies with one of them: w's own
- * thread is to look around. Where nothing lies there, what comes later finds ALONE, and wakes a
+/* lacks_standby - others are awake, there is no standby, and something lies with one of them: w's
+ * own thread is to look around. Where nothing lies there, what comes later finds ALONE, and wakes a
  * sleeper. A worker queues by a plain store and then reads `hungry`: the barrier makes up for that,
  * as in T3 of door.h. */
 static COROI_NOINLINE bool lacks_standby(struct coroi_worker *w)
@@ -196,8 +196,8 @@ static COROI_LEND_FAST bool is_idle_locked(const struct coroi_worker *w)
 		 w->cancel);
 }
 
-/* enter_inside_locked - L4 for the worker that the thread is. It enters the door. False: the scheduler
- * is closing (as at L1), and nothing was done. */
+/* enter_inside_locked - L4 for the worker that the thread is. It enters the door. False: the
+ * scheduler is closing (as at L1), and nothing was done. */
 static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = coroi_self();
@@ -213,8 +213,8 @@ static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
 	return true;
 }
 
-/* leave_inside_locked - L5 for that worker. What lies there now waits for the end of the inline call,
- * unless another worker takes it. */
+/* leave_inside_locked - L5 for that worker. What lies there now waits for the end of the inline
+ * call, unless another worker takes it. */
 static COROI_NOINLINE void leave_inside_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
@@ -279,8 +279,8 @@ static void run_locked(struct coroi_lender *l, bool ran)
 	coroi_door_enter(w);
 }
 
-/* let_join - own is a Task's, which anybody may join. A thief may have run own to its end, or does so
- * now. */
+/* let_join - own is a Task's, which anybody may join. A thief may have run own to its end, or does
+ * so now. */
 static void let_join(const struct coroi_lend *call, struct coroi_rec *own)
 {
 	uint32_t gen = (uint32_t)(call->gen >> COROI_GEN_SHIFT);
@@ -386,8 +386,8 @@ static COROI_LEND_FAST struct coroi_rec *fresh_locked(struct coroi_worker *w,
 	return r;
 }
 
-/* start_locked - start own. True: it has ended. False: own has suspended, or is still to be started;
- * w's door is left. */
+/* start_locked - start own. True: it has ended. False: own has suspended, or is still to be
+ * started; w's door is left. */
 static COROI_LEND_FAST bool start_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
@@ -425,8 +425,8 @@ static void miss(struct coro_scheduler *s)
 		at_store_rlx(&s->lend_missed, 1);
 }
 
-/* lend_any_locked - L1 to L4 for some worker that has nothing to do. False: there is none, or it has
- * got something meanwhile. */
+/* lend_any_locked - L1 to L4 for some worker that has nothing to do. False: there is none, or it
+ * has got something meanwhile. */
 static COROI_LEND_FAST bool lend_any_locked(struct coroi_lender *l, struct coro_scheduler *s)
 {
 	struct coroi_worker *w = claim(s);

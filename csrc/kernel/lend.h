@@ -2,34 +2,34 @@
  * lend.h - a thread inside a call by Go lends itself to a worker that sleeps.
  *
  * The problem: what Go starts or wakes is a worker's, and its thread sleeps. To wake a thread costs
- * as much as a thousand switches, and the calling goroutine then waits for the answer. So the caller
- * does not wake that thread: it becomes the worker, runs what is there for it to run, and gives the
- * worker back. A worker owns a door, a queue, stacks and magazines. A thread has a CPU. As with a P
- * and an M of Go, any thread may bring the one to the other; one at a time.
+ * as much as a thousand switches, and the calling goroutine then waits for the answer. So the
+ * caller does not wake that thread: it becomes the worker, runs what is there for it to run, and
+ * gives the worker back. A worker owns a door, a queue, stacks and magazines. A thread has a CPU.
+ * As with a P and an M of Go, any thread may bring the one to the other; one at a time.
  *
  *      own thread   asleep in P5 ..........................................  asleep, or woken by L9
  *      lender              L1 L2 L3  L4 the coroutine runs  L5 L6 L7 L8
  *      worker       asleep          |        lent                    |  asleep
  *
- * A lend is for a call of one coroutine (coroi_lend_call), for brief functions (brief.h) that a call
- * of Go's has woken (coroi_lend_woken), or for a brief task (coroi_task_lend, task.h). Nothing else
- * runs on a thread that is lent: no coroutine that has awaited a stack, either.
+ * A lend is for a call of one coroutine (coroi_lend_call), for brief functions (brief.h) that a
+ * call of Go's has woken (coroi_lend_woken), or for a brief task (coroi_task_lend, task.h). Nothing
+ * else runs on a thread that is lent: no coroutine that has awaited a stack, either.
  *
  *   L1  take an awake token for the worker (N2 of idle.c), and then look at `refusing` and at the
  *       mode. A lender thus counts as a worker that is awake. Close and destroy wait for it
- *   L2  clear the sleeper's bit (N3). If another thread has cleared it, or s refuses: give the token
- *       back, and there is no lend
+ *   L2  clear the sleeper's bit (N3). If another thread has cleared it, or s refuses: give the
+ *       token back, and there is no lend
  *   L3  ev is SLEEPS (acquire): the worker's own thread has done P4, and uses nothing of the worker
  *       until it has cleared the bit, or was woken. Else it is on its way to sleep, and may be in
  *       its door: L9, and there is no lend
- *   L4  be the worker: set the thread's variables, and `lent` in the door. While that is set no fast
- *       path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for which the
- *       thread lends itself, if any: W3 of wait.c
+ *   L4  be the worker: set the thread's variables, and `lent` in the door. While that is set no
+ *       fast path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for
+ *       which the thread lends itself, if any: W3 of wait.c
  *   L5  in the door, leave the worker. If anything is left for it to do: L9. Anything is what P2
  *       looks for, calls to be made inline, coroutines that await a stack, and since L4 deadlines
- *       that have come or gone, the first wait for something from outside or the end of the last, and
- *       the first or the last thing that the driver watches: the own thread sleeps with another token
- *       then, or in another bed
+ *       that have come or gone, the first wait for something from outside or the end of the last,
+ *       and the first or the last thing that the driver watches: the own thread sleeps with another
+ *       token then, or in another bed
  *   L6  set the sleeper's bit: P1
  *   L7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`; and
  *       whether others are awake without a standby, and something lies with one of them. All loads
@@ -39,17 +39,17 @@
  *   L8  give the token back: P4
  *   L9  wake the worker's own thread, which gets the token: N4
  *
- * The own thread meanwhile. It may come back from its sleep by itself: a deadline has come, or it is
- * the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
+ * The own thread meanwhile. It may come back from its sleep by itself: a deadline has come, or it
+ * is the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
  *
  *   O1  the bit was set: nobody is the worker. The own thread is awake
  *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, is standby and reserve no longer, and has another worker look around if
- *       none does. It sets `awaited`, and looks at the bit once more. If that is set by now:
- *       O1 again. Else it sleeps until it is woken
+ *       gives its token back, is standby and reserve no longer, and has another worker look around
+ *       if none does. It sets `awaited`, and looks at the bit once more. If that is set by now: O1
+ *       again. Else it sleeps until it is woken
  *
- * A standby whose time-out finds its worker lent only resigns, and has another worker woken: a standby
- * looks at the other workers, and so not at what lies behind its own worker's lender.
+ * A standby whose time-out finds its worker lent only resigns, and has another worker woken: a
+ * standby looks at the other workers, and so not at what lies behind its own worker's lender.
  *
  * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
  * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
@@ -63,20 +63,21 @@
  * thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the bit,
  * and claim, or L7 sees what they have done.
  *
- * From within an inline call, a call of a coroutine runs on the worker that makes the inline call. That
- * worker is in Go (I3 of gocall.h): its thread is the caller's, and runs nothing. The steps are L4,
- * the coroutine and L5, and the thread stays the worker. All other steps are between threads, and so
- * not there. The worker need not be idle: what it has queued waits, as it does during any inline
- * call. Its list of calls is laid aside: the calls of what runs meanwhile are offloaded, but for
- * those of the coroutine itself, which the caller makes. Without this, calls that nest (Go, C, Go, C)
- * would each hold a worker, and with the last one all would wait for each other.
+ * From within an inline call, a call of a coroutine runs on the worker that makes the inline call.
+ * That worker is in Go (I3 of gocall.h): its thread is the caller's, and runs nothing. The steps
+ * are L4, the coroutine and L5, and the thread stays the worker. All other steps are between
+ * threads, and so not there. The worker need not be idle: what it has queued waits, as it does
+ * during any inline call. Its list of calls is laid aside: the calls of what runs meanwhile are
+ * offloaded, but for those of the coroutine itself, which the caller makes. Without this, calls
+ * that nest (Go, C, Go, C) would each hold a worker, and with the last one all would wait for each
+ * other.
  *
- * What belongs to a thread is the lender's, and is not changed: signal mask, alternate signal stack,
- * errno, floating-point environment, thread-local variables of C libraries.
+ * What belongs to a thread is the lender's, and is not changed: signal mask, alternate signal
+ * stack, errno, floating-point environment, thread-local variables of C libraries.
  *
- * Never lent: dedicated workers; workers for which there has been a pinned coroutine, but to their own
- * threads; those of a scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a thread
- * that is another worker.
+ * Never lent: dedicated workers; workers for which there has been a pinned coroutine, but to their
+ * own threads; those of a scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a
+ * thread that is another worker.
  *
  * Memory: after L8 a lender touches the scheduler once more, if that was the last token. The caller
  * of coroi_lend_call keeps the scheduler alive. coroi_lend_woken is counted among the wakers for
@@ -87,8 +88,8 @@
 
 #include "kernel/worker.h"
 
-/* The values of `lent`, besides 0: the worker is lent; and spawns of others have come into the queue
- * since then, so that what is fresh is not all the lender's. In w's door. */
+/* The values of `lent`, besides 0: the worker is lent; and spawns of others have come into the
+ * queue since then, so that what is fresh is not all the lender's. In w's door. */
 enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
 
 /* What a lender does after the call's own coroutine has suspended, if the call does not say how
@@ -105,7 +106,8 @@ enum coroi_lend_outcome {
 	COROI_LEND_NEVER /* by s, the thread, or fn, which is not brief: nothing was done */
 };
 
-/* One call of a coroutine on the caller's thread. Integers alone: Go has it on a goroutine's stack. */
+/* One call of a coroutine on the caller's thread. Integers alone: Go has it on a goroutine's
+ * stack. */
 struct coroi_lend {
 	/* What to start. fn, and how many bytes of payload are its argument and its result. */
 	uint64_t sched, fn;
@@ -161,8 +163,9 @@ struct coroi_lender {
 	struct coroi_usage before;
 };
 
-/* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps, or as the worker
- * whose inline call the thread makes. It counts as spawned, and is in all a coroutine like any other.
+/* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps, or as the
+ * worker whose inline call the thread makes. It counts as spawned, and is in all a coroutine like
+ * any other.
  *
  * Thread:   any, on its native stack.
  * Blocking: while the coroutine runs without suspending; then for the budget at most, and for as
@@ -227,8 +230,8 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
  * joiner only if the coroutine has escaped. */
 COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w);
 
-/* coroi_lend_may_start - may a child with the function fn, of the coroutine that runs on w, which is
- * lent, begin on the lender's thread ahead of the queue? */
+/* coroi_lend_may_start - may a child with the function fn, of the coroutine that runs on w, which
+ * is lent, begin on the lender's thread ahead of the queue? */
 bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn);
 
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */

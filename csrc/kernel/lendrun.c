@@ -61,8 +61,8 @@ static bool is_spent(struct coroi_lender *l)
 	return now - l->began >= budget;
 }
 
-/* promise_of - the function by whose promise a runnable is brief, or is not. arg: what lies beside it
- * in the queue, if it has no record. */
+/* promise_of - the function by whose promise a runnable is brief, or is not. arg: what lies beside
+ * it in the queue, if it has no record. */
 static coro_fn promise_of(uint64_t runnable, uint64_t arg)
 {
 	coro_fn fn = coroi_runnable_fn(runnable);

@@ -8,14 +8,15 @@
  *
  *   M1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody will
  *       send an event
- *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is one,
- *       send it its event. Calls that end one after the other on one worker are counted out
+ *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is
+ *       one, send it its event. Calls that end one after the other on one worker are counted out
  *       together: when a call begins right behind another one's end, it takes that count over, and
  *       counts it out with its own end, wherever that is; `left` cannot be 0 before. Otherwise the
  *       worker counts them out before anything else runs there
- *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set `canceled`,
- *       so that no more calls start, register again, and look at `left`: if that is 0 by now, M2 may
- *       have found nobody. The one that takes `waiter` then knows that the event comes, or does not
+ *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set
+ *       `canceled`, so that no more calls start, register again, and look at `left`: if that is 0
+ *       by now, M2 may have found nobody. The one that takes `waiter` then knows that the event
+ *       comes, or does not
  *
  * left and waiter change by sequentially consistent read-modify-writes.
  */
@@ -59,15 +60,15 @@ void coroi_many_lead(void *arg, void *result);
 /* coroi_many_one - the body of each call. */
 void coroi_many_one(void *arg, void *result);
 
-/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended otherwise than
- * by returning, or has run what it had deferred. Thread: a worker, in no door. */
+/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended otherwise
+ * than by returning, or has run what it had deferred. Thread: a worker, in no door. */
 void coroi_many_ended(struct coroi_rec *me);
 
 /* coroi_many_fail - coroi_fail of me, whose body is coroi_many_one. */
 void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f);
 
-/* coroi_many_unstarted_locked - a call that was spawned ends without having run; one is its argument. In
- * w's door. */
+/* coroi_many_unstarted_locked - a call that was spawned ends without having run; one is its
+ * argument. In w's door. */
 COROI_COLD void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t one, int status);
 
 /* coroi_many_settle_locked - count out what has ended on w. */

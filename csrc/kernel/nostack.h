@@ -29,8 +29,8 @@
 #include "kernel/wait.h"
 
 /* coroi_moves - a number that differs if, between two calls, a worker has chosen what to run, or
- * has taken a remote wake, or the goworker has parked; or if only one of them is at a rest. Never 0.
- * Exact while no worker is awake, but the caller. */
+ * has taken a remote wake, or the goworker has parked; or if only one of them is at a rest. Never
+ * 0. Exact while no worker is awake, but the caller. */
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest);
 
 /* coroi_find_stack - S3 to S5 for the coroutines of w, which is awake alone. rest: nothing is

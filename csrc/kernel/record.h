@@ -39,7 +39,8 @@ enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
 	COROI_F_NO_STACK = 4, /* ended unstarted: there was no stack */
-	/* ended unstarted by a close or a cancel; of a Go body also: canceled, and its error says so */
+	/* ended unstarted by a close or a cancel; of a Go body also: canceled, and its error says
+	 * so */
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
 	/* May wait for something outside of the kernel: the services are told of a cancel. The
@@ -51,8 +52,8 @@ enum {
 	COROI_F_PINNED = 128, /* stays with its worker */
 };
 
-/* More flags. They change inside the door, or by the coroutine itself while it runs, or by the owner
- * of its end. */
+/* More flags. They change inside the door, or by the coroutine itself while it runs, or by the
+ * owner of its end. */
 enum {
 	/* The coroutine waits with a deadline, and `next` links it to its neighbours: timer.h. */
 	COROI_M_ARMED = 1,

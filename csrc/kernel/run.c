@@ -269,7 +269,8 @@ static uint64_t let_in_locked(struct coroi_worker *w)
 	return first;
 }
 
-/* first_in_locked - let the oldest spawn in, ahead of the queue. 0: there is none, or it has to wait. */
+/* first_in_locked - let the oldest spawn in, ahead of the queue. 0: there is none, or it has to
+ * wait. */
 static uint64_t first_in_locked(struct coroi_worker *w)
 {
 	uint64_t first;
@@ -528,8 +529,8 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 	coroi_jump(sp, value, &w->busy);
 }
 
-/* call_apart - with a result, which takes the place of the argument: that is copied out. Or without,
- * dense: the scratch is in a frame that is the coroutine's own, as the loop's is not. */
+/* call_apart - with a result, which takes the place of the argument: that is copied out. Or
+ * without, dense: the scratch is in a frame that is the coroutine's own, as the loop's is not. */
 static COROI_NOINLINE void call_apart(struct coroi_rec *r)
 {
 	unsigned char *payload = coroi_cold(r)->payload, *arg = payload, *result;

@@ -217,7 +217,8 @@ static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct cor
 		return;
 	me->more |= COROI_M_OUTSIDE;
 	at_store_rlx(&w->outside, w->outside + 1);
-	/* While w is busy, it polls the driver when it looks. Where looks go on, the next is near. */
+	/* While w is busy, it polls the driver when it looks. Where looks go on, the next is
+	 * near. */
 	if (w->look_at - coroi_turns(w) > COROI_LOOK_EVERY_MOST)
 		coroi_look_soon(w);
 }
@@ -522,8 +523,8 @@ bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct 
  * threads (io/blocking.c). */
 extern void (*coroi_on_end_elsewhere)(void);
 
-/* coroi_flag - me, the current coroutine, sets a flag of its own. Atomic, relaxed: a cancel looks at
- * the flags meanwhile, on another thread, for COROI_F_TOLD alone, which is set in the door. */
+/* coroi_flag - me, the current coroutine, sets a flag of its own. Atomic, relaxed: a cancel looks
+ * at the flags meanwhile, on another thread, for COROI_F_TOLD alone, which is set in the door. */
 static inline void coroi_flag(struct coroi_rec *me, uint8_t flag)
 {
 	at_store_rlx(&me->flags, (uint8_t)(me->flags | flag));

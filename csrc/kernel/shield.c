@@ -7,10 +7,11 @@
  * has come.
  *
  * COROI_C_SHIELDED says that the coroutine is in a section whose deadline was not seen to be over.
- * It lies in the byte at which every wait looks, so that no fast path is taken while it is set. Each
- * wait that begins in a section looks at the clock, and has a deadline no later than the section's:
- * so somebody always looks when that has come. Sections nest in a list in the coroutine's extras.
- * All of this is changed by the coroutine itself, in its home's door, in which a cancel looks at it.
+ * It lies in the byte at which every wait looks, so that no fast path is taken while it is set.
+ * Each wait that begins in a section looks at the clock, and has a deadline no later than the
+ * section's: so somebody always looks when that has come. Sections nest in a list in the
+ * coroutine's extras. All of this is changed by the coroutine itself, in its home's door, in which
+ * a cancel looks at it.
  */
 #include "kernel/nowait.h"
 #include "kernel/wait.h"

@@ -467,7 +467,8 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want)
 bool coroi_slab_is_exhausted(struct coroi_slab *s)
 {
 	coroi_lock(&s->lock);
-	/* Under the lock capacity does not rise. So nothing has been granted between the two looks. */
+	/* Under the lock capacity does not rise. So nothing has been granted between the two
+	 * looks. */
 	bool none = at_load_seq(&s->capacity) <= 0 && at_load_seq(&s->granted) == 0 &&
 		    !add_chunk(s);
 	coroi_unlock(&s->lock);

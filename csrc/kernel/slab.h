@@ -150,10 +150,10 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
 /* coroi_slab_refund - credit comes back. Thread: any. Cost: a locked addition. */
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
 
-/* coroi_slab_is_exhausted - no credit is granted, and the system has no memory for a chunk: nobody's
- * end can give credit back. False also if credit was given back meanwhile, or a chunk mapped: a
- * grant is worth another try. Thread: any. Blocking: for the slab's lock. Cost: that lock, and a
- * mapping. */
+/* coroi_slab_is_exhausted - no credit is granted, and the system has no memory for a chunk:
+ * nobody's end can give credit back. False also if credit was given back meanwhile, or a chunk
+ * mapped: a grant is worth another try. Thread: any. Blocking: for the slab's lock. Cost: that
+ * lock, and a mapping. */
 bool coroi_slab_is_exhausted(struct coroi_slab *s);
 
 /* coroi_slab_at_once - how much credit a user gets at a time: COROI_CREDIT, or 1 while credit is
@@ -170,7 +170,8 @@ void coroi_slab_retire(struct coroi_slab *s);
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 /* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
  * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards
- * (G2). coroi_mags_keep_one - the same with all credit but one. Thread: the user's, or one that holds the user's door. */
+ * (G2). coroi_mags_keep_one - the same with all credit but one. Thread: the user's, or one that
+ * holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
 COROI_COLD void coroi_mags_keep_one(struct coroi_mags *m);
 void coroi_mags_surrender(struct coroi_mags *m);

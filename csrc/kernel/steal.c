@@ -135,7 +135,8 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 	case COROI_LOCKED:
 		waited = v->outside;
 		n = take(w, v);
-		/* v sleeps with a pending-work token for those that waited: it is to give that back */
+		/* v sleeps with a pending-work token for those that waited: it is to give that
+		 * back */
 		left = leaves_asleep(v) || (waited && !v->outside && coroi_sleeps(v->sched, v->id));
 		coroi_door_unlock(v);
 		if (left)

@@ -131,8 +131,8 @@ void coroi_hold_off(struct coroi_worker *w, uint64_t ns);
 bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
 		     int *status);
 
-/* coroi_task_put_locked - the general way of coroi_task_spawn on w, in w's door. Nobody is woken for
- * it. *out: a task was put at the back of w's queue. Returns: CORO_OK, CORO_ENOMEM. */
+/* coroi_task_put_locked - the general way of coroi_task_spawn on w, in w's door. Nobody is woken
+ * for it. *out: a task was put at the back of w's queue. Returns: CORO_OK, CORO_ENOMEM. */
 int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx,
 			  bool *out);
 

@@ -120,15 +120,15 @@ struct coroi_worker {
 	uint16_t id;
 	/* The budget was set by an option. Else it adapts, see coroi_budget_spent_locked. */
 	bool budget_given;
-	/* The inbox is polled where queue.head has none of these bits, and the turn of the next look
-	 * (look_at) where it has none of those; both 0 while turns are long. */
+	/* The inbox is polled where queue.head has none of these bits, and the turn of the next
+	 * look (look_at) where it has none of those; both 0 while turns are long. */
 	uint8_t poll_mask;
 	struct coro_scheduler *sched;
 	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
 	void *native_sp; /* the suspended context of the native stack */
-	/* Ended calls of a CallN that are not subtracted yet (many.h): their CallN (NULL: none), and
-	 * their number. */
+	/* Ended calls of a CallN that are not subtracted yet (many.h): their CallN (NULL: none),
+	 * and their number. */
 	struct coroi_many *ended_of;
 	uint32_t ended_many;
 	/* Fresh coroutines for which there was no stack. */
@@ -143,7 +143,8 @@ struct coroi_worker {
 	uint64_t undelivered, undelivered_last;
 	/* At the last look the undelivered nodes were batches, all empty and still open. */
 	bool trickles;
-	/* Spawns stream in: the worker waits 2^that times as long for more (coalesce of steal.c). */
+	/* Spawns stream in: the worker waits 2^that times as long for more (coalesce of
+	 * steal.c). */
 	uint8_t streams;
 	/* The value of queue.head after the spawn that was delivered last. */
 	uint32_t delivered_to;
@@ -165,16 +166,17 @@ struct coroi_worker {
 	/* When, and at what turn, the length of turns was last taken. */
 	uint64_t paced;
 	uint32_t paced_at;
-	/* See coroi_favors_locked: how many are left, as of when queue.head was favors_at; and where
-	 * in the queue those end that were put ahead, as queue.head counts. */
+	/* See coroi_favors_locked: how many are left, as of when queue.head was favors_at; and
+	 * where in the queue those end that were put ahead, as queue.head counts. */
 	uint32_t favors, favors_at, favored_end;
 	/* coroi_pick_locked has returned 0, as the native stack has something to do. */
 	bool leave;
-	/* The native stack is to poll the driver: w has looked at the clock, and watches something. */
+	/* The native stack is to poll the driver: w has looked at the clock, and watches
+	 * something. */
 	bool poll;
 	/* Coroutines at home here that wait for something from outside of all workers, which the
-	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c). Atomic,
-	 * relaxed: w reads the count outside of its door, too. */
+	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c).
+	 * Atomic, relaxed: w reads the count outside of its door, too. */
 	uint32_t outside;
 	/* See coroi_to_share: when the driver last fed w, ns, and where in the queue that ends, as
 	 * queue.head counts. Atomic, relaxed: thieves look. */
@@ -184,16 +186,17 @@ struct coroi_worker {
 	bool shares;
 	/* The worker is the main one: host.h. */
 	bool is_main;
-	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns; the
-	 * worker to look at next; and how often to look. */
+	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns;
+	 * the worker to look at next; and how often to look. */
 	struct coroi_worker *stir;
 	uint64_t stirred;
 	uint32_t stir_next;
 	struct coroi_backoff stirring;
 	/* Wakes after which a coroutine might have followed its waker (wait.c). */
 	uint32_t follows;
-	/* See budget.h: waits until the next look at the clock, and between two looks; the last look,
-	 * ns; the turn (coroi_turns) of the last look that was the first of its turn, and when. */
+	/* See budget.h: waits until the next look at the clock, and between two looks; the last
+	 * look, ns; the turn (coroi_turns) of the last look that was the first of its turn, and
+	 * when. */
 	int32_t waits_left, waits_every;
 	uint64_t waits_looked, waits_since;
 	uint32_t waits_turn;
@@ -224,8 +227,8 @@ struct coroi_worker {
 	void *room;
 	/* See coroi_task_keep: what is kept here for this number of tasks. */
 	uint32_t kept_tasks;
-	/* 1 while the node that asks the worker to settle them is in the inbox. Atomic, sequentially
-	 * consistent. And the link of that node. */
+	/* 1 while the node that asks the worker to settle them is in the inbox. Atomic,
+	 * sequentially consistent. And the link of that node. */
 	uint32_t asked_tasks;
 	uint64_t tasks_link;
 	/* No-wait sections that are open, and where the outermost was begun. */
@@ -254,7 +257,8 @@ struct coroi_worker {
 	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
 	 * door.h. */
 	uint32_t steal_buf_count;
-	/* The most that the worker wants of a victim. Written before T1, read by the victim at D4. */
+	/* The most that the worker wants of a victim. Written before T1, read by the victim at
+	 * D4. */
 	uint32_t wants;
 	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
 	/* The state of steal_round's random numbers; not 0. */
@@ -364,8 +368,8 @@ struct coro_scheduler {
 	/* A thread would have lent itself, and no worker slept: the next worker that has nothing to
 	 * do sleeps at once (steal.c). Atomic, relaxed: a hint. */
 	uint32_t lend_missed;
-	/* How often everything came to rest. Counted without a locked instruction, as each lend ends
-	 * with a rest: of two threads that count at the same time, one may be missed. */
+	/* How often everything came to rest. Counted without a locked instruction, as each lend
+	 * ends with a rest: of two threads that count at the same time, one may be missed. */
 	uint32_t rests;
 	/* Changes at each rest for which a thread or a goroutine waits; a futex. */
 	uint32_t rests_told;

@@ -105,8 +105,8 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 #define COROI_LEAVES true
 #endif
 
-/* coroi_spin_lock_leaf - coroi_spin_lock that does not block. pause: at_relax before the second look,
- * doubled each time. False: the lock was held for as long as this tries. */
+/* coroi_spin_lock_leaf - coroi_spin_lock that does not block. pause: at_relax before the second
+ * look, doubled each time. False: the lock was held for as long as this tries. */
 static inline bool coroi_spin_lock_leaf(struct coroi_spin *l, int pause)
 {
 	for (; COROI_LEAVES; pause *= 2) {

@@ -12,9 +12,9 @@
  * itself. Where there are waiters, the end of the owner does the same (awaited.h):
  *
  *   O1  the word is not 0, and its owner has ended (coroi_owner_has_ended, an acquire)
- *   O2  the new owner takes that owner's place by a compare-and-swap, with COROI_WAITED, and `state`
- *       is COROI_LEFT_LOCKED. The new owner gets CORO_EOWNERDEAD. The swap fails if the owner
- *       unlocked between the two reads of O1, and then ended: it has left nothing
+ *   O2  the new owner takes that owner's place by a compare-and-swap, with COROI_WAITED, and
+ *       `state` is COROI_LEFT_LOCKED. The new owner gets CORO_EOWNERDEAD. The swap fails if the
+ *       owner unlocked between the two reads of O1, and then ended: it has left nothing
  *   O3  until `state` is COROI_SOUND again (coro_mutex_consistent), COROI_WAITED stays. So an
  *       unlock looks at `state`: the mutex is LOST, which nobody owns or can lock
  */

@@ -153,8 +153,8 @@ static inline uint64_t coroi_lock_owner(void)
 	return coroi_likely(me && coroi_is_named(me)) ? coroi_name(me) : coroi_lock_owner_slow(me);
 }
 
-/* coroi_lock_holder - the same for a caller that may own a lock already, in fewer instructions: of a
- * coroutine that was not named, and so owns nothing, a number that owns nothing. */
+/* coroi_lock_holder - the same for a caller that may own a lock already, in fewer instructions: of
+ * a coroutine that was not named, and so owns nothing, a number that owns nothing. */
 static inline uint64_t coroi_lock_holder(void)
 {
 	struct coroi_rec *me = coroi_current(coroi_self());

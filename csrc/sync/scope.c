@@ -3,9 +3,9 @@
  * scope.c - children that do not outlive their parent, and end together.
  *
  * A scope lies in its parent's arena, with the handles of its children. Each child is joinable. A
- * child runs inside the function coroi_scope_child(), so that a child that aborts cancels the others. The
- * parent joins the children one after the other, at the latest as it ends itself: then they are
- * canceled first. Nothing of the children is left when that is done.
+ * child runs inside the function coroi_scope_child(), so that a child that aborts cancels the
+ * others. The parent joins the children one after the other, at the latest as it ends itself: then
+ * they are canceled first. Nothing of the children is left when that is done.
  */
 #include "kernel/kernel.h"
 

@@ -458,8 +458,8 @@ static void dequeue_ats(struct mix *m)
 		source->dequeue(&m->at[k]);
 }
 
-/* try_one - do the operation, if it can be done at once. Then all channels are left. All channels are
- * entered. */
+/* try_one - do the operation, if it can be done at once. Then all channels are left. All channels
+ * are entered. */
 static inline bool try_one(struct choice *s, coro_case *one)
 {
 	struct coroi_waiter *woken = NULL;

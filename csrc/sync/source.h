@@ -10,11 +10,12 @@
  *
  *   - enter all, and ask of all whether they are ready: system calls, with no lock held
  *   - watch all, if none is ready and the select may wait
- *   - enter the channels. A case that can be done is done. Else the channels' waiters are added, and
- *     then the sources' cases. If one of these has become ready, the select is withdrawn
+ *   - enter the channels. A case that can be done is done. Else the channels' waiters are added,
+ *     and then the sources' cases. If one of these has become ready, the select is withdrawn
  *   - leave the channels, and wait
- *   - take all registrations back. If a channel was chosen, its operation is done. If a source's case
- *     was, all begins again: the event may have been spurious, and other cases may be ready by now
+ *   - take all registrations back. If a channel was chosen, its operation is done. If a source's
+ *     case was, all begins again: the event may have been spurious, and other cases may be ready by
+ *     now
  *
  * A source does for its events what coroi_waitq_take does for a channel's waiter: coroi_case_take
  * changes `chosen` from 0, or fails, since another registration was first. The caller sends the
@@ -39,16 +40,17 @@ struct coroi_case {
 
 /* Thread of all calls: the coroutine's, in no door. */
 struct coroi_source {
-	/* enter - the current coroutine begins to use x. Returns: CORO_OK: until leave. CORO_ECLOSED,
-	 * CORO_ESTALE: not entered, and x can be done with that status. Another: not entered, and
-	 * coro_select returns it. */
+	/* enter - the current coroutine begins to use x. Returns: CORO_OK: until leave.
+	 * CORO_ECLOSED, CORO_ESTALE: not entered, and x can be done with that status. Another: not
+	 * entered, and coro_select returns it. */
 	int (*enter)(struct coroi_case *x);
 
 	/* look - set x->ready. What comes after the look makes enqueue fail. waits: the caller will
 	 * wait if nothing is ready, so what is known need not be asked again. */
 	void (*look)(struct coroi_case *x, bool waits);
 
-	/* watch - events of x are told from now on. Returns: CORO_OK, or what coro_select returns. */
+	/* watch - events of x are told from now on. Returns: CORO_OK, or what coro_select
+	 * returns. */
 	int (*watch)(struct coroi_case *x);
 
 	/* enqueue - register x. May be called with channels' locks held. False: something has come
@@ -63,8 +65,8 @@ struct coroi_source {
 /* coroi_source_register - from a constructor. */
 void coroi_source_register(const struct coroi_source *source);
 
-/* coroi_case_take - the event of x, which is registered, has come. True: x is chosen, and the caller
- * sends x->me its event, once, when nothing of x is looked at any more. */
+/* coroi_case_take - the event of x, which is registered, has come. True: x is chosen, and the
+ * caller sends x->me its event, once, when nothing of x is looked at any more. */
 static inline bool coroi_case_take(const struct coroi_case *x)
 {
 	uint32_t none = 0;

@@ -34,8 +34,8 @@ uint64_t clerk_once(coro_scheduler *s);
 extern uint64_t clerks_stop;
 void *clerk(void *scheduler);
 
-/* make_call - the call c, of functions 1 and 2, but not its completion. complete - F6 of gocall.h: c is
- * made. */
+/* make_call - the call c, of functions 1 and 2, but not its completion. complete - F6 of gocall.h:
+ * c is made. */
 void make_call(struct coroi_call *c);
 void complete(struct coro_scheduler *s, struct coroi_call *c);
 
@@ -53,8 +53,8 @@ struct coroi_lend lend_of(coro_scheduler *s, coro_fn fn, const void *arg, size_t
  * COROI_LEND_NONE, or an error. */
 int lend(struct coroi_lend *l);
 
-/* take_end - the coroutine of l has suspended: wait for its end, and take the end as Go does. Returns:
- * the status; l has that, the result, and what the coroutine failed with. */
+/* take_end - the coroutine of l has suspended: wait for its end, and take the end as Go does.
+ * Returns: the status; l has that, the result, and what the coroutine failed with. */
 int take_end(struct coroi_lend *l);
 
 /* lend_to_end - lend, make the calls into Go, and take the end. Returns: the status. */

@@ -168,8 +168,8 @@ func TestQueriesThatAreGivenUp(t *testing.T) {
 	assert.Equal(t, answer{1, 10}, got)
 }
 
-// The server has a part of a query when its time is up, and takes the rest later. A cancel that comes
-// before the whole query is lost.
+// The server has a part of a query when its time is up, and takes the rest later. A cancel that
+// comes before the whole query is lost.
 func TestQueryIsGivenUpThatIsPartlySent(t *testing.T) {
 	server, s := setUp(t)
 	conn := connect(t, server, s)

@@ -4,7 +4,8 @@
 
 #include "coro.h"
 
-/* A coroutine waits wherever libpq would. libpq's calls take some 5 KiB of the stack, without TLS. */
+/* A coroutine waits wherever libpq would. libpq's calls take some 5 KiB of the stack, without
+ * TLS. */
 #define PQ_STACK (32 << 10)
 
 /*

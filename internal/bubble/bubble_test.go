@@ -23,8 +23,8 @@ func TestIn(t *testing.T) {
 	require.False(t, In())
 }
 
-// What is known of one goroutine is not taken for another's, whichever of them has the same place in
-// the table.
+// What is known of one goroutine is not taken for another's, whichever of them has the same place
+// in the table.
 func TestInOfManyGoroutines(t *testing.T) {
 	for range 4 * len(outside) {
 		synctest.Test(t, func(t *testing.T) {

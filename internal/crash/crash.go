@@ -37,8 +37,8 @@ type Kind struct {
 	Name string
 	Run  func()
 
-	// A regular expression that matches the report's line, without "coro: " before it. {C function}
-	// stands for the function's name or address. Without a Line, there is no report.
+	// A regular expression that matches the report's line, without "coro: " before it. {C
+	// function} stands for the function's name or address. Without a Line, there is no report.
 	Line   string
 	Ending Ending
 	Signal syscall.Signal // of BySignal

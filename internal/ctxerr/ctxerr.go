@@ -3,8 +3,8 @@ package ctxerr
 
 import "context"
 
-// Of is the error of a context that has ended: errors.Is and errors.As find its cause in it, and its
-// Err. It is the cause itself where that has the Err, and reads as the cause.
+// Of is the error of a context that has ended: errors.Is and errors.As find its cause in it, and
+// its Err. It is the cause itself where that has the Err, and reads as the cause.
 func Of(ctx context.Context) error { return By(context.Cause(ctx), ctx.Err()) }
 
 // By is Of, by the cause and the Err. It calls no method of the cause, which is a user's.

@@ -18,8 +18,8 @@ type Func struct {
 	// Call makes a call that the function accepts, and ends it unless it returns an error.
 	Call func(context.Context, *csrc.Call) error
 
-	// Inline makes the call at i of a worker's, which the function accepts, and those after it, up
-	// to n, that are of the same kind. It returns how far it has come.
+	// Inline makes the call at i of a worker's, which the function accepts, and those after it,
+	// up to n, that are of the same kind. It returns how far it has come.
 	Inline func(ctx context.Context, calls csrc.Calls, i, n int) int
 }
 

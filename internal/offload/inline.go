@@ -82,8 +82,8 @@ func (p *Pool) together(i, n int) int {
 
 // leftInline ends the process, and says why. The goroutine cannot end alone: below the call lie
 // frames of C, which are to return. Go's runtime would end the process on a thread that C has made,
-// but not on that of RunMain, where it would leave a thread that still counts as a worker. The stack
-// shows what has left.
+// but not on that of RunMain, where it would leave a thread that still counts as a worker. The
+// stack shows what has left.
 func leftInline(f *Func) {
 	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
 		"which was called inline, by coro_call_go_inline: this ends the process\n%s",

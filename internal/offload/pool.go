@@ -27,13 +27,14 @@ type Pool struct {
 	Core    *csrc.Scheduler
 	Edge    *race.Edge      // of the scheduler
 	Context context.Context // the scheduler's; that of a call is derived from it
-	// Caller is the context that the coroutine was started with whose end Go hears of under an id;
-	// nil: none. What is asked of it with a lock held (Err, Done, its cause) is no user's code.
+	// Caller is the context that the coroutine was started with whose end Go hears of under an
+	// id; nil: none. What is asked of it with a lock held (Err, Done, its cause) is no user's
+	// code.
 	Caller func(id uint32) context.Context
 	// Contexts is true once any coroutine was started with a context.
 	Contexts atomic.Bool
-	// Canceled is the cause of the end of the context of a call whose coroutine is canceled: caller
-	// is the context that the coroutine was started with, or nil.
+	// Canceled is the cause of the end of the context of a call whose coroutine is canceled:
+	// caller is the context that the coroutine was started with, or nil.
 	Canceled func(caller context.Context) error
 	Max      int // workers
 
@@ -154,8 +155,8 @@ func (p *Pool) TrimNow() {
 
 // Kick sees to it that some worker looks, if there are calls. The poller calls it when the bell was
 // rung. The call that the bell was rung for may be gone, and a later call may have found nobody
-// watching: so Kick says again that the bell is to be rung. If there is a sleeper, that looks in any
-// case after what the bell was rung for.
+// watching: so Kick says again that the bell is to be rung. If there is a sleeper, that looks in
+// any case after what the bell was rung for.
 func (p *Pool) Kick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

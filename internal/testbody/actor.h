@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The kinds of messages of an actor that tb_actor_spawn has made: add the word, and pass the message
- * on; answer the sum; answer in half a word; handle without an answer; stop. */
+/* The kinds of messages of an actor that tb_actor_spawn has made: add the word, and pass the
+ * message on; answer the sum; answer in half a word; handle without an answer; stop. */
 enum { TB_ADD, TB_SUM, TB_HALF, TB_NOTHING, TB_STOP };
 
 struct tb_actor {

@@ -49,19 +49,19 @@ void testbody_takes_long(void *arg, void *result);
 /* testbody_thread - of the last testbody_takes_long that has begun to compute. */
 int32_t testbody_thread(void);
 
-/* struct testbody_call: parks, and makes the call inline; result: struct testbody_came, where got is
- * the thread on which the body went on after the park. */
+/* struct testbody_call: parks, and makes the call inline; result: struct testbody_came, where got
+ * is the thread on which the body went on after the park. */
 void testbody_parks_and_calls(void *arg, void *result);
 
 /* Parks, counts, and computes until testbody_stop; result int32: its thread. */
 void testbody_spins_when_woken(void *arg, void *result);
 
-/* arg int64: counts, and computes until testbody_stop; then, if arg is not 0, parks. result int64: 42,
- * also if the park has failed, but then the body has ended as canceled. */
+/* arg int64: counts, and computes until testbody_stop; then, if arg is not 0, parks. result int64:
+ * 42, also if the park has failed, but then the body has ended as canceled. */
 void testbody_computes(void *arg, void *result);
 
-/* testbody_children - spawn n children, 100 at most, each of which computes for so long, and join them.
- * result: int64_t, how many ran on the thread on which this function began. */
+/* testbody_children - spawn n children, 100 at most, each of which computes for so long, and join
+ * them. result: int64_t, how many ran on the thread on which this function began. */
 struct testbody_children {
 	uint64_t n, ns;
 };
@@ -70,7 +70,8 @@ void testbody_children(void *arg, void *result);
 /* testbody_leaves_spin - spawn testbody_spin, and end. */
 void testbody_leaves_spin(void *arg, void *result);
 
-/* testbody_stays_behind - argument int64_t, 0: end. Else spawn testbody_spin, and yield to it once. */
+/* testbody_stays_behind - argument int64_t, 0: end. Else spawn testbody_spin, and yield to it
+ * once. */
 void testbody_stays_behind(void *arg, void *result);
 
 /* testbody_rides - argument and result int64_t, the same: end on a thread of the pool, after

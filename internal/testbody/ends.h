@@ -38,9 +38,9 @@ void testbody_trade(void *arg, void *result);
 /* Cancels itself, is told, and waits in a section of arg ns, for longer. */
 void testbody_shielded_for(void *arg, void *result);
 
-/* Asks for the deadline, waits until it is canceled if it is to, and asks why, with `room` bytes for
- * the text. In a shield section of `shield` ns it asks for the deadline again. nowait: it asks in a
- * no-wait section. child: a child asks for the deadline. */
+/* Asks for the deadline, waits until it is canceled if it is to, and asks why, with `room` bytes
+ * for the text. In a shield section of `shield` ns it asks for the deadline again. nowait: it asks
+ * in a no-wait section. child: a child asks for the deadline. */
 struct testbody_ask {
 	uint64_t shield;
 	uint32_t room;

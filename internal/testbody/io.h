@@ -37,14 +37,14 @@ uint32_t testbody_answered(uint32_t client);
 #define TESTBODY_OPTIONS 5
 void testbody_serve_options(void *arg, void *result);
 
-/* testbody_looks_up - coro_getaddrinfo of a name whose server answers after testbody_stop alone, for
- * as many ns as the argument says, a uint64_t. The result is its status, an int64_t.
+/* testbody_looks_up - coro_getaddrinfo of a name whose server answers after testbody_stop alone,
+ * for as many ns as the argument says, a uint64_t. The result is its status, an int64_t.
  * testbody_lookups - how many have begun and not ended. */
 void testbody_looks_up(void *arg, void *result);
 uint32_t testbody_lookups(void);
 
-/* testbody_connects - coro_connect to the socket of Unix with the name of the argument, of 40 bytes,
- * in 10 s. The result is its status, an int64_t. */
+/* testbody_connects - coro_connect to the socket of Unix with the name of the argument, of 40
+ * bytes, in 10 s. The result is its status, an int64_t. */
 void testbody_connects(void *arg, void *result);
 
 #endif

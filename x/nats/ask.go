@@ -52,22 +52,23 @@ type Question struct {
 	send      func(ctx context.Context, reply string) error
 }
 
-// To makes a Question. It may be asked several times: with an ID as an option it counts once, and is
-// answered once; who asks again then waits in vain, and may send another message to see the state.
+// To makes a Question. It may be asked several times: with an ID as an option it counts once, and
+// is answered once; who asks again then waits in vain, and may send another message to see the
+// state.
 func (k *Kind[S, M]) To(key string, m M, opts ...SendOption) Question {
 	return Question{k.n, k.name, key, func(ctx context.Context, reply string) error {
 		return k.send(ctx, key, m, reply, opts)
 	}}
 }
 
-// Ask sends a message as Tell does, and waits for the answer, until ctx ends; without a deadline for
-// six times the TTL.
+// Ask sends a message as Tell does, and waits for the answer, until ctx ends; without a deadline
+// for six times the TTL.
 //
 //	balance, err := nats.Ask[int64](ctx, accounts.To("7", Balance{}))
 //
-// The answer comes when the message was handled and the state is written. An answer that is lost, as
-// its node or the asker's connection has died, is waited for in vain; the message is handled all the
-// same.
+// The answer comes when the message was handled and the state is written. An answer that is lost,
+// as its node or the asker's connection has died, is waited for in vain; the message is handled all
+// the same.
 //
 // Errors: those of Tell; ErrNoAnswer; ErrDead; ErrDecode, if the answer is no R. A handler or a
 // hook that asks its own actor gets ErrInside.

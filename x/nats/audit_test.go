@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An auditor looks at snapshots: neither tokens nor what a key has handled go back, and each message
-// counts once, at its place.
+// An auditor looks at snapshots: neither tokens nor what a key has handled go back, and each
+// message counts once, at its place.
 type auditor struct {
 	states store
 	mu     sync.Mutex

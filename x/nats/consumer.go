@@ -16,8 +16,8 @@ import (
 //
 // It lasts as long as the client hears from it without a break. A server that was killed may have
 // forgotten the last deliveries, and count the next ones from 1 again: if some of those are lost on
-// their way, a later one has the number that the client expects. So a delivery by another connection, or any
-// error, is the consumer's end.
+// their way, a later one has the number that the client expects. So a delivery by another
+// connection, or any error, is the consumer's end.
 type streamConsumer struct {
 	l    *streamLink
 	name string

@@ -74,7 +74,8 @@ func TestAConsumerThatGoesWhileTheNodeIsCutOff(t *testing.T) {
 }
 
 // A server that was killed counts deliveries again that it has forgotten, and some of those that
-// come then are lost: the next one has the number that the node expects, and must not overtake them.
+// come then are lost: the next one has the number that the node expects, and must not overtake
+// them.
 func TestAConsumerThatHasForgotten(t *testing.T) {
 	c := newCutOffNode(t)
 	other := join(t, Over(connect(t, c.server.ClientURL())), Options{Partitions: 1, TTL: time.Minute})

@@ -27,13 +27,14 @@ var (
 	ErrGone = errors.New("what the cluster had on the servers is gone: Join makes it again")
 	// ErrFull: as many bytes of messages are stored, and not handled yet, as Options.MaxBytes
 	// allows; or the servers' store is full. The message was refused. If a try of the same Tell
-	// before had no answer, that one may be stored all the same: send it again with the same ID.
+	// before had no answer, that one may be stored all the same: send it again with the same
+	// ID.
 	ErrFull = errors.New("no room for more messages: send it later, have more nodes handle " +
 		"messages, or raise the limit (Options.MaxBytes; max_file_store, max_memory_store of servers)")
 	// ErrLeft: Leave was called.
 	ErrLeft = errors.New("the node has left the cluster: Join again")
-	// ErrInside: a handler has called Leave of its node, or Ask of its own actor, or a hook has.
-	// Nothing was done.
+	// ErrInside: a handler has called Leave of its node, or Ask of its own actor, or a hook
+	// has. Nothing was done.
 	ErrInside = errors.New("within a handler or a hook, that it would wait for")
 	// ErrNoAnswer: the handler returned without an answer.
 	ErrNoAnswer = errors.New("no answer: the handler has to call Turn.Answer")

@@ -88,8 +88,8 @@ func (s cutStore) put(ctx context.Context, key string, v []byte, r uint64) (uint
 	return s.store.put(ctx, key, v, r)
 }
 
-// An owner is cut off while its handler works, and another node takes over. Later the old owner gets
-// its connection back, and comes to write: it is refused. The effects count once.
+// An owner is cut off while its handler works, and another node takes over. Later the old owner
+// gets its connection back, and comes to write: it is refused. The effects count once.
 func TestAnOldOwnerIsRefused(t *testing.T) {
 	for _, wrote := range []bool{false, true} { // the new owner, by then
 		t.Run(fmt.Sprint("new owner wrote: ", wrote), func(t *testing.T) {

@@ -83,8 +83,8 @@ func (d *deserted) requireGone(t *testing.T, begun time.Time, names ...string) {
 	require.NoError(t, d.Leave(within(t, 10*time.Second)))
 }
 
-// An operator deletes the stream, or a bucket: the node fails, and another Join makes it again. What
-// it had is lost, and nothing else.
+// An operator deletes the stream, or a bucket: the node fails, and another Join makes it again.
+// What it had is lost, and nothing else.
 func TestAStreamThatIsDeleted(t *testing.T) {
 	for _, c := range []struct {
 		stream, says string

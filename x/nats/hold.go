@@ -33,8 +33,8 @@ type hold struct {
 	actors   map[address]actor.Ref[[]*delivery]
 }
 
-// A place is that of a message in the stream. A server that was killed may have forgotten the numbers
-// of messages that were acked, and give them again, to later messages.
+// A place is that of a message in the stream. A server that was killed may have forgotten the
+// numbers of messages that were acked, and give them again, to later messages.
 type place struct {
 	seq  uint64
 	time int64 // in ns of Unix time
@@ -108,7 +108,8 @@ func (n *Node) take(p int, revision uint64, session string) {
 	h.mu.Lock()
 	h.consumer = c
 	h.mu.Unlock()
-	// If another has taken the lease meanwhile, this consumer has ended that one's: away with it.
+	// If another has taken the lease meanwhile, this consumer has ended that one's: away with
+	// it.
 	if e, err := st.get(ctx, leaseKey(p)); err != nil || e.revision != token {
 		h.lose(errDeposed)
 		if c.remove(ctx) != nil {
@@ -132,7 +133,8 @@ func (h *hold) deliver(d *delivery) {
 	}
 	h.order++
 	if d.order != h.order {
-		// One was lost on its way: later ones must not overtake it. A new consumer begins with it.
+		// One was lost on its way: later ones must not overtake it. A new consumer begins
+		// with it.
 		h.loseLocked(errorf(errRevision, "delivery %d came as %d", d.order, h.order))
 		return
 	}
@@ -258,8 +260,8 @@ func (h *hold) goesOn() bool {
 
 var errLeaving = errors.New("the partition is handed over")
 
-// lose gives the partition up at once. It does not wait. Messages in hand are not acked, and so come
-// to the node that takes the partition next, which may be this one.
+// lose gives the partition up at once. It does not wait. Messages in hand are not acked, and so
+// come to the node that takes the partition next, which may be this one.
 func (h *hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/organzine/coro/actor"
 )
 
-// A Kind is a kind of actors: their states are of type S, encoded into snapshots, and their messages
-// of type M. There is an actor for each key, wherever the owner of the key's partition is.
+// A Kind is a kind of actors: their states are of type S, encoded into snapshots, and their
+// messages of type M. There is an actor for each key, wherever the owner of the key's partition is.
 type Kind[S, M any] struct {
 	n              *Node
 	name           string

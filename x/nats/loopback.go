@@ -26,8 +26,8 @@ type loopback struct {
 	last    int // inbox
 	now     func() time.Time
 
-	// fault is called before each operation, for tests. An error of it is that of the operation:
-	// when after is true the operation was done all the same.
+	// fault is called before each operation, for tests. An error of it is that of the
+	// operation: when after is true the operation was done all the same.
 	fault func(op, of string) (after bool, err error)
 }
 

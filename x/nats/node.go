@@ -54,8 +54,8 @@ type Node struct {
 // them leads yet, Join tries again, until ctx ends; without a deadline for three times the TTL, and
 // 15 s at least. A node that only sends needs no Start.
 //
-// Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable; and those of
-// ctx.
+// Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable; and those
+// of ctx.
 func Join(ctx context.Context, t Transport, o Options) (n *Node, err error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// Done is closed when the node has ended: by Leave, or by an error, which Err tells. Its handlers have
-// returned by then.
+// Done is closed when the node has ended: by Leave, or by an error, which Err tells. Its handlers
+// have returned by then.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err is why the node has ended, if not by Leave: ErrName; ErrGone; or ErrUnavailable, where the

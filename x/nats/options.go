@@ -11,20 +11,20 @@ import (
 
 // Options are those of a node. The zero value has the defaults.
 type Options struct {
-	// Cluster names the nodes that belong together, and what they keep on the servers: a stream and
-	// two buckets. Letters, digits, - and _, at most 64. "coro" by default.
+	// Cluster names the nodes that belong together, and what they keep on the servers: a stream
+	// and two buckets. Letters, digits, - and _, at most 64. "coro" by default.
 	Cluster string
-	// Name is the node's, unique in the cluster; a random one by default. A node that takes the name
-	// of one that has crashed waits for up to TTL.
+	// Name is the node's, unique in the cluster; a random one by default. A node that takes the
+	// name of one that has crashed waits for up to TTL.
 	Name string
-	// Partitions is how many there are, 1 to 65536; 1024 by default. All nodes have the same number,
-	// which cannot be changed later.
+	// Partitions is how many there are, 1 to 65536; 1024 by default. All nodes have the same
+	// number, which cannot be changed later.
 	Partitions int
-	// TTL is how long a node that does not answer keeps its partitions, 100 ms to an hour; 10 s by
-	// default. All nodes should have the same.
+	// TTL is how long a node that does not answer keeps its partitions, 100 ms to an hour; 10 s
+	// by default. All nodes should have the same.
 	TTL time.Duration
-	// Room is how many messages of a partition are at a node at a time, not acked; 1 to 10 000, 256
-	// by default.
+	// Room is how many messages of a partition are at a node at a time, not acked; 1 to 10 000,
+	// 256 by default.
 	Room int
 	// Tries is how often a message is handled that fails, before it is a dead letter, 1 to
 	// 1 000 000; 5 by default.
@@ -32,31 +32,31 @@ type Options struct {
 	// Idle is the time without messages after which a key's actor ends, and its state is in the
 	// bucket alone, 1 ms at least; 5 min by default.
 	Idle time.Duration
-	// Window is how many message ids of each key are remembered; 64 by default, at most 4096. Each
-	// makes a snapshot 8 bytes longer.
+	// Window is how many message ids of each key are remembered; 64 by default, at most 4096.
+	// Each makes a snapshot 8 bytes longer.
 	Window int
-	// Replicas is how many servers have each message and state, 1 to 5; 1 by default. It counts for
-	// the node that comes first.
+	// Replicas is how many servers have each message and state, 1 to 5; 1 by default. It counts
+	// for the node that comes first.
 	Replicas int
 	// MaxBytes is how many bytes of messages are stored that are not handled yet; beyond that
-	// Tell returns ErrFull. It counts for the node that comes first. The servers reserve as much.
-	// 1 KiB to 1 PiB; by default 1 GiB, or as much less as it takes that the servers could
-	// reserve twice as much.
+	// Tell returns ErrFull. It counts for the node that comes first. The servers reserve as
+	// much. 1 KiB to 1 PiB; by default 1 GiB, or as much less as it takes that the servers
+	// could reserve twice as much.
 	MaxBytes int64
-	// Memory has messages and states kept in the servers' memory instead of files. It counts for the
-	// node that comes first.
+	// Memory has messages and states kept in the servers' memory instead of files. It counts
+	// for the node that comes first.
 	Memory bool
-	// OnDeadLetter is called with each message that cannot be handled, before it is acked: at least
-	// once. It may wait, and the key's other messages wait too. If it panics, or calls
+	// OnDeadLetter is called with each message that cannot be handled, before it is acked: at
+	// least once. It may wait, and the key's other messages wait too. If it panics, or calls
 	// runtime.Goexit, the message is acked all the same.
 	OnDeadLetter func(DeadLetter)
-	// Inject writes what a trace needs from the sender's context into the header; Extract makes the
-	// handler's context of it.
+	// Inject writes what a trace needs from the sender's context into the header; Extract makes
+	// the handler's context of it.
 	Inject  func(context.Context, Header)
 	Extract func(context.Context, Header) context.Context
-	// Log is told about partitions that come and go, and errors that are tried again. By default
-	// there is none. The node does not wait for its handler: beyond 1000 records that wait for a
-	// slow one, records are dropped.
+	// Log is told about partitions that come and go, and errors that are tried again. By
+	// default there is none. The node does not wait for its handler: beyond 1000 records that
+	// wait for a slow one, records are dropped.
 	Log *slog.Logger
 }
 

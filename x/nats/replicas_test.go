@@ -103,11 +103,11 @@ func (c *trio) depose(t *testing.T, conn *natsgo.Conn, stream string, away, back
 	c.settle(t, conn)
 }
 
-// TestReplicas sends messages while the server is killed that leads a stream, that of messages, then
-// that of each bucket, and is started again when another leads. Then each leader is stopped for as
-// long, and goes on as one that does not know that it leads no more. In the end two of the three
-// servers are killed, so that none can lead: senders are told, and go on when the servers are back.
-// If the test is to be short one leader is killed, and stopped.
+// TestReplicas sends messages while the server is killed that leads a stream, that of messages,
+// then that of each bucket, and is started again when another leads. Then each leader is stopped
+// for as long, and goes on as one that does not know that it leads no more. In the end two of the
+// three servers are killed, so that none can lead: senders are told, and go on when the servers are
+// back. If the test is to be short one leader is killed, and stopped.
 func TestReplicas(t *testing.T) {
 	const keys, round = 100, 5
 	led := replicated

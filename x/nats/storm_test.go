@@ -207,9 +207,9 @@ func (c *cluster) loseAll(t *testing.T, keys int) {
 }
 
 // TestNothingIsLost sends messages, 20 000 of them or CORO_TEST_SCALE times as many, to 1000 keys,
-// while nodes and the server are killed, cut off, stopped and slowed at random, and the server's store
-// is filled. One of 50 is poison. Each message that is accepted is handled, once, in order; or is a
-// dead letter, if it is poison. Before that the server loses all, and the nodes say so.
+// while nodes and the server are killed, cut off, stopped and slowed at random, and the server's
+// store is filled. One of 50 is poison. Each message that is accepted is handled, once, in order;
+// or is a dead letter, if it is poison. Before that the server loses all, and the nodes say so.
 func TestNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some 30 s")

@@ -15,8 +15,8 @@ import (
 )
 
 // Over is the Transport by a connection to NATS servers with JetStream. The connection stays the
-// caller's. It should be made with nats.MaxReconnects(-1), as else it ends when the servers are away
-// for two minutes.
+// caller's. It should be made with nats.MaxReconnects(-1), as else it ends when the servers are
+// away for two minutes.
 func Over(conn *natsgo.Conn) Transport { return overNATS{conn} }
 
 type overNATS struct{ conn *natsgo.Conn }
@@ -60,7 +60,8 @@ var full = []jetstream.ErrorCode{
 func isFull(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (slices.Contains(full, api.ErrorCode) ||
-		// These have several meanings: a message could not be stored; no server takes a stream.
+		// These have several meanings: a message could not be stored; no server takes a
+		// stream.
 		api.ErrorCode == 10077 && strings.HasPrefix(api.Description, "maximum ") ||
 		api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient "))
 }

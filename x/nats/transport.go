@@ -15,17 +15,19 @@ type link interface {
 	// publish stores a message: once for each id within a window. It may have been stored if an
 	// error is returned.
 	publish(ctx context.Context, partition int, m *message) error
-	// consume makes the only consumer of a partition: those of other tokens end. It delivers the
-	// messages that are not acked, from the first one on, by one goroutine at a time, at most
-	// `room` of them beyond those acked. lost is called when the consumer is gone.
+	// consume makes the only consumer of a partition: those of other tokens end. It delivers
+	// the messages that are not acked, from the first one on, by one goroutine at a time, at
+	// most `room` of them beyond those acked. lost is called when the consumer is gone.
 	consume(ctx context.Context, partition int, token uint64, room int,
 		deliver func(*delivery), lost func(error)) (consumer, error)
 	// store is a bucket of entries with revisions.
 	store(b bucket) store
-	// check tells whether all that open has found is there: ErrGone, if the servers say that it is
-	// not; natsgo.ErrConnectionClosed, if they will never say anything again; or another error.
+	// check tells whether all that open has found is there: ErrGone, if the servers say that it
+	// is not; natsgo.ErrConnectionClosed, if they will never say anything again; or another
+	// error.
 	check(ctx context.Context) error
-	// inbox has answers delivered to f. An answer is for an address that begins with the prefix.
+	// inbox has answers delivered to f. An answer is for an address that begins with the
+	// prefix.
 	inbox(f func(address string, m *message)) (prefix string, err error)
 	answer(address string, m *message) error
 	close()

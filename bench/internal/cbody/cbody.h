@@ -114,9 +114,9 @@ void cb_call_once(void *arg, void *result);
  * through another, until the first is closed. cb_call_asleep (arg: struct cb_asleep) makes n
  * offloaded calls of a Go function, each after a pause. The function is given the time just before
  * the call, and returns how long ago that was; cb_waits has that. cb_children (arg: struct
- * cb_children) spawns n children, CB_CHILDREN at most, each of which makes so many steps of cb_spin,
- * and joins them; the result is the time of all that in ns, int64_t. cb_children_plain is the loop
- * without children. One body at a time. */
+ * cb_children) spawns n children, CB_CHILDREN at most, each of which makes so many steps of
+ * cb_spin, and joins them; the result is the time of all that in ns, int64_t. cb_children_plain is
+ * the loop without children. One body at a time. */
 #define CB_CHILDREN 1000
 struct cb_children {
 	int64_t n, steps;
@@ -162,9 +162,9 @@ void cb_chan_recv(void *arg, void *result);
  * token; a status. A coroutine is one of them: cb_fair_busy (arg: struct cb_fair *) passes each
  * token on to `to`, until the channels are closed (cb_fair_stop); cb_fair_newcomer takes one token,
  * and stores when. cb_fair_crier (arg: struct cb_crier) sends a token to the first of each pair.
- * cb_fair_actors (no argument) makes them actors instead, without channels: each takes one token as a
- * newcomer does, unless its `to` is a number, or CB_COUNTS: it counts its tokens, and passes none on.
- * cb_fair_yields (arg: uint32_t *) yields until that is not 0. cb_sleep_until: a time of
+ * cb_fair_actors (no argument) makes them actors instead, without channels: each takes one token as
+ * a newcomer does, unless its `to` is a number, or CB_COUNTS: it counts its tokens, and passes none
+ * on. cb_fair_yields (arg: uint32_t *) yields until that is not 0. cb_sleep_until: a time of
  * cb_now_ns. */
 struct cb_fair {
 	coro_chan *in;
@@ -194,8 +194,8 @@ void cb_fair_yields(void *arg, void *result);
  * cb_actor_start (arg: struct cb_actors) makes the actors of a program, and starts it; result:
  * int64_t, ns until its end. CB_FJTHRPUT, of actors that are brief or not, is only made:
  * cb_actor_outside sends n messages to each of its actors, from the calling thread, `batch` at a
- * time, CB_BATCH at most; ns. cb_actor_idle (arg: struct cb_idle) makes n actors, each of which gets
- * `burst` messages; cb_actor_woken: how many they have had. */
+ * time, CB_BATCH at most; ns. cb_actor_idle (arg: struct cb_idle) makes n actors, each of which
+ * gets `burst` messages; cb_actor_woken: how many they have had. */
 enum { CB_ACTORS = 100, CB_BIG = 120, CB_FORKS = 60, CB_BATCH = 64 };
 enum {
 	CB_PINGPONG,

@@ -36,8 +36,8 @@ func Connect(n int) (c Connections, err error) {
 // CloseNumbers closes descriptors.
 func CloseNumbers(list []int32) { C.cb_io_close(C.int(len(list)), (*C.int32_t)(&list[0])) }
 
-// Ask has total requests answered, one at a time on each connection. It returns the time, and the CPU
-// time of the asking thread.
+// Ask has total requests answered, one at a time on each connection. It returns the time, and the
+// CPU time of the asking thread.
 func Ask(client []int32, total int) (took, cpu time.Duration, err error) {
 	var ns C.int64_t
 	t := C.cb_io_ask(C.int(len(client)), (*C.int32_t)(&client[0]), C.int64_t(total), &ns)

@@ -76,7 +76,7 @@ static int64_t by_ucontext(int64_t n, bool reuse)
 	return status;
 }
 
-/* ------------------------------------------------------------------------- rungs of coro by hand */
+/* ------------------------------------------------------------------------ rungs of coro by hand */
 
 /* What swapcontext keeps beside the registers: the control words of the floating-point units. */
 struct fp {

@@ -51,8 +51,8 @@ func actorRow(variant string, workers int, work time.Duration, run fairProgram) 
 	})
 }
 
-// fairActors are actors in C. Each of them is there from the beginning, and idle: a newcomer's first
-// message comes from outside.
+// fairActors are actors in C. Each of them is there from the beginning, and idle: a newcomer's
+// first message comes from outside.
 type fairActors struct{ *fairC }
 
 // openActors makes actors of what the world of coroutines has.

@@ -21,7 +21,8 @@ const (
 	ioIdle = 10_000
 )
 
-// idleConnections is how many are idle: as many as the process may have, both ends of each, or less.
+// idleConnections is how many are idle: as many as the process may have, both ends of each, or
+// less.
 func idleConnections() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

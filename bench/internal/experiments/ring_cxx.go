@@ -48,8 +48,8 @@ var cxxProgram = sync.OnceValues(func() (*os.File, error) {
 	})
 })
 
-// builtProgram has a program built, in a directory of its own, and opens it: the file itself is gone
-// by then.
+// builtProgram has a program built, in a directory of its own, and opens it: the file itself is
+// gone by then.
 func builtProgram(build func(dir, program string) error) (*os.File, error) {
 	dir, err := os.MkdirTemp("", "coro-bench-")
 	if err != nil {

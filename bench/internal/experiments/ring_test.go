@@ -107,8 +107,8 @@ func TestRingOptions(t *testing.T) {
 	}
 }
 
-// A directory that has no usched is told with what the compiler says; usched is asked for as its own
-// measurements are taken.
+// A directory that has no usched is told with what the compiler says; usched is asked for as its
+// own measurements are taken.
 func TestRingsOfUsched(t *testing.T) {
 	assert.Contains(t, noUsched(RingOptions{LIFO: true}), "-usched DIR")
 	assert.Contains(t, noUsched(RingOptions{Usched: "."}), "-lifo")

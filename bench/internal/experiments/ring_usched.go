@@ -16,10 +16,10 @@ import (
 const sysUsched = "usched"
 
 // uschedRingSystems are the two programs of usched by Nikita Danilov, 2022, built from its sources
-// in a directory. Their rings are loose: each member is the first to post in one of n rounds, so that
-// most waits find a post, and one in eight suspends. They take what became ready last: a ring has
-// ended before the next one begins, and so they are beside rows that are lifo. Their time includes
-// that of making all members.
+// in a directory. Their rings are loose: each member is the first to post in one of n rounds, so
+// that most waits find a post, and one in eight suspends. They take what became ready last: a ring
+// has ended before the next one begins, and so they are beside rows that are lifo. Their time
+// includes that of making all members.
 func uschedRingSystems(dir string) (list []ringSystem) {
 	for _, policy := range []string{"rr", "ll"} {
 		program := sync.OnceValues(func() (*os.File, error) { return buildUsched(dir, policy) })

@@ -74,7 +74,8 @@ func processor() string {
 }
 
 // A Noise is how long one fixed loop took, by two clocks. The clock on the wall runs on while other
-// programs have the CPU, the thread's does not; both are longer on a CPU that is slower than before.
+// programs have the CPU, the thread's does not; both are longer on a CPU that is slower than
+// before.
 type Noise struct {
 	WallMS float64 `json:"wall_ms"`
 	CPUMS  float64 `json:"cpu_ms"`

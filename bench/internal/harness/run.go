@@ -20,8 +20,8 @@ type Result struct {
 
 // Run makes runs of every row, in rounds: run 1 of each, run 2 of each, …, so that whatever else
 // the machine does hits all rows alike. Each run opens its row, warms it up once and closes it, so
-// that no row is measured beside another's idle threads. How far it is goes to p, or nowhere if that
-// is nil.
+// that no row is measured beside another's idle threads. How far it is goes to p, or nowhere if
+// that is nil.
 func Run(e *Experiment, runs int, p *Progress) (*Result, error) {
 	p.begin(e, runs)
 	defer p.rest()

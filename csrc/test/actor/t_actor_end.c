@@ -509,7 +509,8 @@ TEST(actor_destroy_while_threads_send)
 	}
 }
 
-/* Threads send faster than the actor handles: a close without cancel takes nothing more from them. */
+/* Threads send faster than the actor handles: a close without cancel takes nothing more from
+ * them. */
 static size_t takes_time(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
 {
 	(void)turn;

@@ -77,8 +77,8 @@ TEST(actor_idle_ones_end)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* with a daemon, the sweeper */
 }
 
-/* A walk over many places takes a while. Once an actor that had a message meanwhile was taken for one
- * that was idle for long. */
+/* A walk over many places takes a while. Once an actor that had a message meanwhile was taken for
+ * one that was idle for long. */
 #define CROWD (FIBERS ? 1000 : 100000)
 
 static void tells_crowd(void *arg, void *result)

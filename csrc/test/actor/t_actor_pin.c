@@ -263,7 +263,8 @@ static const coro_actor_kind answering = {.size = sizeof answering, .behave = an
 			     being_late = {.size = sizeof being_late, .behave = is_late},
 			     asking = {.size = sizeof asking, .behave = asks};
 
-/* A run with one to three jobs: at its end each of them has come to its end, and nothing is left. */
+/* A run with one to three jobs: at its end each of them has come to its end, and nothing is
+ * left. */
 static void runs(uint32_t flags, uint64_t n)
 {
 	coro_scheduler *s = start_stage(flags);

@@ -334,9 +334,10 @@ TEST(switch_lets_unwinding_end)
 	finish(s);
 }
 
-/* ---------------------------------------------------------------------------------- coroi_call_on */
+/* -------------------------------------------------------------------------------- coroi_call_on */
 
-/* The builds that are told of every stack are not told of this one, and do not use coroi_call_on. */
+/* The builds that are told of every stack are not told of this one, and do not use
+ * coroi_call_on. */
 #if !SANITIZED && !defined(COROI_VALGRIND)
 
 #define CALL_ROUNDS 100

@@ -58,8 +58,8 @@ int64_t fault_clear(void);
  * error of its kind. */
 void fault_random(const enum fault_kind *kinds, int n, uint32_t one_in, uint64_t seed);
 
-/* fault_fails - for a stand-in: does this call fail? Then errno is set. fault_holds - n more descriptors
- * are held. */
+/* fault_fails - for a stand-in: does this call fail? Then errno is set. fault_holds - n more
+ * descriptors are held. */
 bool fault_fails(enum fault_kind kind);
 void fault_holds(int64_t n);
 

@@ -344,7 +344,7 @@ TEST_LIMIT(fd_select_ends_in_each_way, 120)
 	}
 }
 
-/* ----------------------------------------------------- what a select is to others, and its scheduler */
+/* ------------------------------------------------ what a select is to others, and its scheduler */
 
 static void selects_in_vain(void *arg, void *result)
 {
@@ -899,7 +899,8 @@ TEST_LIMIT(fd_storm_of_selects_with_cancels, 300)
 		storm_of_selects(workers, true, scaled(20000));
 }
 
-/* Descriptors and channels are closed under selects, at random moments. Each select ends, and tells which case was closed. */
+/* Descriptors and channels are closed under selects, at random moments. Each select ends, and tells
+ * which case was closed. */
 struct closing {
 	struct pair p;
 	coro_chan *c;

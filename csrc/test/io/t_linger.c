@@ -418,8 +418,8 @@ static void writes_much(void *arg, void *result)
 	add_one(&served);
 }
 
-/* The server waits for a connection that lingers, for that time, also when the time of grace is over
- * before. The connection counts for the limit meanwhile. */
+/* The server waits for a connection that lingers, for that time, also when the time of grace is
+ * over before. The connection counts for the limit meanwhile. */
 TEST(serve_end_waits_for_those_that_linger)
 {
 	coro_scheduler *s = start_with(2, 0);

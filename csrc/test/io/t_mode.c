@@ -47,7 +47,7 @@ static coro_fd kept(coro_scheduler *s, int fd)
 	return f;
 }
 
-/* ---------------------------------------------------------------------------- each way of ending */
+/* --------------------------------------------------------------------------- each way of ending */
 
 TEST(mode_is_given_back)
 {
@@ -212,8 +212,8 @@ TEST(mode_is_not_the_files)
 	finish(s);
 }
 
-/* Threads adopt and close duplicates of one socket: it is never blocking while one is adopted, and is
- * when all are closed. */
+/* Threads adopt and close duplicates of one socket: it is never blocking while one is adopted, and
+ * is when all are closed. */
 
 static coro_scheduler *storms_in;
 static int stormed;

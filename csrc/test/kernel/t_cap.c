@@ -1,7 +1,7 @@
 /*
  * t_cap.c - the cap on bytes of stacks. At the cap, a start waits. Where nobody can ever leave a
- * stack, those that await one end with CORO_ENOMEM. None is lost or started twice. Others than these:
- * t_nostack.c.
+ * stack, those that await one end with CORO_ENOMEM. None is lost or started twice. Others than
+ * these: t_nostack.c.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * t_context.c - what a coroutine knows of the Go context that it was started with: its deadline, and
- * why it was canceled.
+ * t_context.c - what a coroutine knows of the Go context that it was started with: its deadline,
+ * and why it was canceled.
  */
 #include "gostand.h"
 

@@ -240,8 +240,8 @@ static void worker_free(struct coroi_worker *w)
 	free(w);
 }
 
-/* What is put behind the first n moves them, with their arguments. Once the arguments stayed, where a
- * thief had taken some of those that were put so before, and spawns had come in their place. */
+/* What is put behind the first n moves them, with their arguments. Once the arguments stayed, where
+ * a thief had taken some of those that were put so before, and spawns had come in their place. */
 TEST(deque_put_near_keeps_arguments)
 {
 	enum { FEW = 40 };

@@ -403,9 +403,9 @@ TEST(lend_call_leaves_children_or_waits_for_them)
 	}
 }
 
-/* A child computes on the lender's thread, or is left behind on the worker's. The coroutine itself is
- * stolen meanwhile, and ends elsewhere. That it still has children without a record must not matter:
- * they take no record from it (succeed_locked in run.c). */
+/* A child computes on the lender's thread, or is left behind on the worker's. The coroutine itself
+ * is stolen meanwhile, and ends elsewhere. That it still has children without a record must not
+ * matter: they take no record from it (succeed_locked in run.c). */
 static void computes_for_long(void *arg, void *result)
 {
 	(void)result;

@@ -239,7 +239,8 @@ TEST(brief_targets_of_one_call_run_together)
 		}
 	}
 	report("of %d woken %llu ran together", 5 * 50, (unsigned long long)together);
-	/* One among them that is not brief runs on the worker's own thread, as do those behind it. */
+	/* One among them that is not brief runs on the worker's own thread, as do those behind
+	 * it. */
 	for (uint64_t n = 1; n <= 50; n++) {
 		struct server *mixed[] = {v[0], v[5], v[1]};
 		until_asleep(s);

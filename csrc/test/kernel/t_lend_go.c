@@ -1,6 +1,6 @@
 /*
- * t_lend_go.c - calls into Go by the coroutine of a lend: the lender makes them, and goes on with the
- * coroutine (coroi_lend_on).
+ * t_lend_go.c - calls into Go by the coroutine of a lend: the lender makes them, and goes on with
+ * the coroutine (coroi_lend_on).
  */
 #include "gostand.h"
 

@@ -1,6 +1,6 @@
 /*
- * t_lend_inside.c - calls of coroutines from within an inline call: they run on the worker that makes
- * the inline call, on its own thread.
+ * t_lend_inside.c - calls of coroutines from within an inline call: they run on the worker that
+ * makes the inline call, on its own thread.
  */
 #include "gostand.h"
 
@@ -17,8 +17,8 @@ static uint64_t suspended; /* calls of function 7 whose coroutine has suspended 
 
 static void serve_call(coro_scheduler *s, struct coroi_call *c);
 
-/* call_to_end - the call of inside_fn, by a thread that makes an inline call. Returns: its status, or
- * an error. */
+/* call_to_end - the call of inside_fn, by a thread that makes an inline call. Returns: its status,
+ * or an error. */
 static int call_to_end(struct coroi_lend *l)
 {
 	coro_scheduler *s = (coro_scheduler *)(uintptr_t)l->sched;
@@ -45,7 +45,8 @@ static int call_to_end(struct coroi_lend *l)
 	return take_end(l);
 }
 
-/* serve_call - make a call into Go. Function 7 calls inside_fn, with its own argument and result. */
+/* serve_call - make a call into Go. Function 7 calls inside_fn, with its own argument and
+ * result. */
 static void serve_call(coro_scheduler *s, struct coroi_call *c)
 {
 	if (c->id != 7) {
@@ -120,7 +121,7 @@ TEST(lend_inside_nests)
 	}
 }
 
-/* ------------------------------------------------------------------- children, and what is queued */
+/* ----------------------------------------------------------------- children, and what is queued */
 
 static uint64_t ran;
 
@@ -167,7 +168,7 @@ TEST(lend_inside_offloads_the_inline_calls_of_children)
 	}
 }
 
-/* ------------------------------------------------------------------------------- other coroutines */
+/* ----------------------------------------------------------------------------- other coroutines */
 
 static uint64_t gate;
 

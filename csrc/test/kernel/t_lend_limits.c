@@ -1,6 +1,6 @@
 /*
- * t_lend_limits.c - lends where something is in the way: a cancel, a close, a limit, and workers that
- * are not lent. And the worker's own thread meanwhile.
+ * t_lend_limits.c - lends where something is in the way: a cancel, a close, a limit, and workers
+ * that are not lent. And the worker's own thread meanwhile.
  */
 #include "gostand.h"
 
@@ -48,7 +48,7 @@ static void waits_for_gate(void *arg, void *result)
 		coro_yield();
 }
 
-/* ----------------------------------------------------------------------------- when none is lent */
+/* ---------------------------------------------------------------------------- when none is lent */
 
 /* none_is_lent - not within some tries, which come out so. */
 static void none_is_lent(coro_scheduler *s, enum coroi_lend_outcome outcome)
@@ -172,7 +172,7 @@ TEST(lend_is_none_while_the_scheduler_is_closed_and_afterwards)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------------ cancel and close */
+/* ----------------------------------------------------------------------------- cancel and close */
 
 static void is_canceled_while_it_waits(void *arg, void *result)
 {

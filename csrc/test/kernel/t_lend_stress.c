@@ -1,6 +1,6 @@
 /*
- * t_lend_stress.c - many threads lend themselves, wake, send, cancel and close at once, while workers
- * steal from each other. Everything is counted.
+ * t_lend_stress.c - many threads lend themselves, wake, send, cancel and close at once, while
+ * workers steal from each other. Everything is counted.
  */
 #include "gostand.h"
 

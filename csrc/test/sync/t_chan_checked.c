@@ -1,5 +1,6 @@
 /*
- * t_chan_checked.c - with CORO_DEBUG, what is sent and received has the size of the channel's values.
+ * t_chan_checked.c - with CORO_DEBUG, what is sent and received has the size of the channel's
+ * values.
  */
 #define CORO_DEBUG
 #include "test.h"

@@ -50,7 +50,7 @@ TEST(sync_mutex_excludes_coroutines_and_threads)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------- owners that have ended */
+/* ----------------------------------------------------------------------- owners that have ended */
 
 static coro_mutex left; /* by its owner */
 static coro_handle handles[3];

@@ -63,7 +63,7 @@ TEST(sync_writer_that_leaves_makes_way)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------- writers that have ended */
+/* ---------------------------------------------------------------------- writers that have ended */
 
 static void writes_and_ends(void *arg, void *result)
 {
