@@ -320,7 +320,8 @@ func (p *executorPool) blocked(limit int, daemons bool) (list []BlockedCoroutine
 		}
 		count++
 		if len(list) < limit {
-			list = append(list, BlockedCoroutine{c.Handle(), c.name, -1, waits, c.daemon})
+			list = append(list, BlockedCoroutine{c.Handle(), c.name, -1, waits,
+				c.daemon})
 		}
 	})
 	return list, count

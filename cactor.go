@@ -80,7 +80,9 @@ func actorError(s csrc.Status) error { return statusError(s, ofActor) }
 // Errors: ErrActorEnded, ErrMailboxFull; ErrNoAnswer: the actor has handled the question without an
 // answer, or was stopped; ErrAnswerSize; those of Func.Call; and an *OptionError for the types,
 // and for a kind that no sender may use.
-func AskC[Q, R any](ctx context.Context, s *Scheduler, a CActor, kind uint32, question Q) (R, error) {
+func AskC[Q, R any](
+	ctx context.Context, s *Scheduler, a CActor, kind uint32, question Q,
+) (R, error) {
 	var r R
 	if err := fitsC[Q]("AskC", CQuestionBytes); err != nil {
 		return r, err
@@ -122,7 +124,9 @@ var askFunc = sync.OnceValues(func() (Func[csrc.Ask, csrc.Answer], error) {
 	return NewFunc[csrc.Ask, csrc.Answer](csrc.AskBody(), FuncName("coro.AskC"), FuncBrief())
 })
 
-func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+func bytesOf[T any](v *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+}
 
 // CheckCMessage returns an *OptionError if the bytes of an M cannot be a message to an actor in C:
 // it has Go pointers, or more than CMessageBytes bytes.
@@ -135,8 +139,9 @@ func fitsC[T any](what string, most int) error {
 		return &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	if t.Size() > uintptr(most) {
-		return &OptionError{what, t, fmt.Sprintf("has %d bytes, and a message here up to %d",
-			t.Size(), most)}
+		return &OptionError{what, t,
+			fmt.Sprintf("has %d bytes, and a message here up to %d",
+				t.Size(), most)}
 	}
 	return nil
 }
@@ -172,7 +177,8 @@ func (a CAsker) Answer(payload []byte) error {
 			fmt.Sprintf("an answer has up to %d bytes", CAnswerBytes)}
 	}
 	if a == (CAsker{}) {
-		return &OptionError{"CAsker.Answer", "zero value", "use one that CMessage.Asker has returned"}
+		return &OptionError{"CAsker.Answer", "zero value",
+			"use one that CMessage.Asker has returned"}
 	}
 	race.Handles.Release()
 	return statusError(csrc.AnswerAsker(a.words, payload), ofAnswer)
@@ -278,5 +284,6 @@ var goActorFuncs = sync.OnceValues(func() (a csrc.GoActor, err error) {
 		a.end()
 		return None{}, nil
 	})
-	return csrc.GoActor{Deliver: uint32(deliver), Await: uint32(await), Ended: uint32(ended)}, err
+	return csrc.GoActor{Deliver: uint32(deliver), Await: uint32(await),
+		Ended: uint32(ended)}, err
 })

@@ -142,7 +142,8 @@ func GoContext[T any](
 	var t *Task[T]
 	var err error
 	if g != nil {
-		t, err = startMember(g, func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
+		t, err = startMember(g,
+			func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
 	} else {
 		t, err = start(own, s, f, bind, opts)
 	}

@@ -273,8 +273,8 @@ func (e *RunningError) Error() string {
 	if len(e.Funcs) == 0 {
 		return fmt.Sprintf("coro: close: threads are still ending: %v", e.Cause)
 	}
-	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(counted(e.Funcs), ", "),
-		e.Cause)
+	return fmt.Sprintf("coro: close: still running: %s: %v",
+		strings.Join(counted(e.Funcs), ", "), e.Cause)
 }
 
 // counted returns each name once, with how often it is there.

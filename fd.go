@@ -82,7 +82,9 @@ func (f FD) Conn() (net.Conn, error) { return back(f, "Conn", net.FileConn) }
 func (f FD) Listener() (net.Listener, error) { return back(f, "Listener", net.FileListener) }
 
 // PacketConn is Conn for a socket of packets.
-func (f FD) PacketConn() (net.PacketConn, error) { return back(f, "PacketConn", net.FilePacketConn) }
+func (f FD) PacketConn() (net.PacketConn, error) {
+	return back(f, "PacketConn", net.FilePacketConn)
+}
 
 // A BackError says why a descriptor that has come back to Go is not what was asked for. It is open,
 // in File.

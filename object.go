@@ -58,7 +58,8 @@ func makable(s *Scheduler, maker string) error {
 	case !csrc.Available:
 		return ErrNoCgo
 	case s == nil || s.core == nil:
-		return &OptionError{maker, "nil", "needs a scheduler made with New, or a mutex of one"}
+		return &OptionError{maker, "nil",
+			"needs a scheduler made with New, or a mutex of one"}
 	}
 	return nil
 }

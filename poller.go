@@ -177,7 +177,8 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 	}
 	p.mu.Unlock()
 	if s.hooks.stall.IsThere() && s.core.AtRest() && !s.paused {
-		if live := s.core.Others(); live > 0 && s.core.AtRest() && s.core.RestsTold() == rests {
+		if live := s.core.Others(); live > 0 && s.core.AtRest() &&
+			s.core.RestsTold() == rests {
 			go s.hooks.stall.Call(max(live-int(s.leaders.Load()), 1))
 		}
 	}

@@ -57,7 +57,8 @@ func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
 		if n < 2 || n > csrc.SharedStacksMax {
 			return &OptionError{"WithSharedStacks", n,
-				fmt.Sprintf("the number of stacks must be from 2 to %d", csrc.SharedStacksMax)}
+				fmt.Sprintf("the number of stacks must be from 2 to %d",
+					csrc.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
 			return &OptionError{"WithSharedStacks", bytes,

@@ -72,8 +72,8 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 		spendAt(ctx, first.core)
 	}
 	if status := sel.tryFrom(random); status == csrc.TimedOut {
-		status, err := first.o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin,
-			used: sel.used})
+		status, err := first.o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try,
+			begin: sel.begin, used: sel.used})
 		if err != nil {
 			return -1, err
 		}
@@ -130,8 +130,9 @@ func (sel *selection) check() error {
 			continue
 		}
 		if k.o.s != first.o.s {
-			return &OptionError{"Select", i, "the case of this index has a channel of " +
-				"another scheduler: a Select needs channels of one scheduler"}
+			return &OptionError{"Select", i,
+				"the case of this index has a channel of another scheduler: " +
+					"a Select needs channels of one scheduler"}
 		}
 		if k.send {
 			k.o.edge.Release()

@@ -103,7 +103,8 @@ func Forward[M any](y *System, tell func(m M) error, send func(ctx context.Conte
 	Ref[M], error,
 ) {
 	if y == nil || y.clock == nil || tell == nil || send == nil {
-		return Ref[M]{}, errorf(ErrOption, "Forward needs a System that New has made, and two functions")
+		return Ref[M]{}, errorf(ErrOption,
+			"Forward needs a System that New has made, and two functions")
 	}
 	return forwardTo(y, &forwardFuncs[M]{tell, send}), nil
 }

@@ -63,7 +63,8 @@ func (g *group[M]) try(m M, tell func(Ref[M]) error) error {
 func (g *group[M]) drop(r Ref[M]) bool {
 	for {
 		old := g.members.Load()
-		left := slices.DeleteFunc(slices.Clone(*old), func(x member[M]) bool { return x.Ref == r })
+		left := slices.DeleteFunc(slices.Clone(*old),
+			func(x member[M]) bool { return x.Ref == r })
 		switch {
 		case len(left) == 0:
 			return false

@@ -147,7 +147,8 @@ const (
 // claim makes a dormant actor active, with that many messages that are pending. The caller has the
 // turn started.
 func (s *slot) claim(pending uint32) bool {
-	return atomic.LoadUint32(&s.state) == 0 && atomic.CompareAndSwapUint32(&s.state, 0, 1+pending)
+	return atomic.LoadUint32(&s.state) == 0 &&
+		atomic.CompareAndSwapUint32(&s.state, 0, 1+pending)
 }
 
 // behind is how many messages are pending.
@@ -190,7 +191,8 @@ func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 			depth += old.count()
 			if depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
 				b := p.getBulk(l)
-				b.alone = len(p.locals) == 1 && l == &p.locals[0] && !c.kind.settings.waiting
+				b.alone = len(p.locals) == 1 && l == &p.locals[0] &&
+					!c.kind.settings.waiting
 				n.bulk.Store(b)
 			}
 		}

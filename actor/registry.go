@@ -7,7 +7,8 @@ func (y *System) register(name string, s *slot) error {
 	y.namesMu.Lock()
 	defer y.namesMu.Unlock()
 	if holder := y.names[name]; holder != nil {
-		return errorf(ErrName, "%q is the name of a %v: choose another one, or stop that first",
+		return errorf(ErrName,
+			"%q is the name of a %v: choose another one, or stop that first",
 			name, holder.kind.receiver)
 	}
 	y.names[name] = s

@@ -54,7 +54,8 @@ func appendReplyFields(list []replyField, t reflect.Type, offset uintptr) []repl
 
 // isReply tells whether t is a Reply[R].
 func isReply(t reflect.Type) bool {
-	return strings.HasPrefix(t.Name(), "Reply[") && t.PkgPath() == reflect.TypeFor[Error]().PkgPath()
+	return strings.HasPrefix(t.Name(), "Reply[") &&
+		t.PkgPath() == reflect.TypeFor[Error]().PkgPath()
 }
 
 // failReplies fails each Reply in a message.

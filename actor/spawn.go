@@ -83,7 +83,8 @@ func Waiting() SpawnOption {
 func Restart(n int, within time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || within < 0 {
-			return errorf(ErrOption, "Restart(%d, %v): must be 1 or more, and no negative time",
+			return errorf(ErrOption,
+				"Restart(%d, %v): must be 1 or more, and no negative time",
 				n, within)
 		}
 		o.directive, o.restarts, o.within = restarts, n, within
@@ -103,7 +104,8 @@ func ThenStop() SpawnOption {
 func Backoff(least, most time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if least <= 0 || most < least {
-			return errorf(ErrOption, "Backoff(%v, %v): must be positive, and no less", least, most)
+			return errorf(ErrOption, "Backoff(%v, %v): must be positive, and no less",
+				least, most)
 		}
 		o.least, o.most = least, most
 		return nil
@@ -158,7 +160,9 @@ func Drop() SpawnOption {
 // Spawn makes an actor, of a system or as a child of another actor. newActor makes its state, now
 // and at each restart. An actor without a hook costs some 200 ns, 80 bytes and its state. Errors:
 // ErrStopped, ErrName, ErrOption.
-func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOption) (Ref[M], error) {
+func Spawn[M any, R Receiver[M]](
+	at Spawner, newActor func() R, opts ...SpawnOption,
+) (Ref[M], error) {
 	none := Ref[M]{}
 	var y *System
 	var parent *slot
@@ -166,7 +170,8 @@ func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOpt
 		y, parent = at.place()
 	}
 	if y == nil || y.clock == nil {
-		return none, errorf(ErrOption, "Spawn: no System that New has made, and no Context of a call under way")
+		return none, errorf(ErrOption,
+			"Spawn: no System that New has made, and no Context of a call under way")
 	}
 	if newActor == nil {
 		return none, errorf(ErrOption, "Spawn: no function that makes the actor")

@@ -22,11 +22,15 @@ type steppedClock struct{ actorhook.Clock }
 
 type steppedTimer func() bool
 
-func (t steppedTimer) stop() bool                              { return t() }
-func (c steppedClock) now() time.Duration                      { return c.Now() }
-func (c steppedClock) after(d time.Duration, f func()) stopper { return steppedTimer(c.After(d, f)) }
+func (t steppedTimer) stop() bool         { return t() }
+func (c steppedClock) now() time.Duration { return c.Now() }
+func (c steppedClock) after(d time.Duration, f func()) stopper {
+	return steppedTimer(c.After(d, f))
+}
 
-func newStepped(clock actorhook.Clock, settle func(), options []any) (any, actorhook.Stepper, error) {
+func newStepped(
+	clock actorhook.Clock, settle func(), options []any,
+) (any, actorhook.Stepper, error) {
 	opts := []Option{}
 	for _, o := range options {
 		opts = append(opts, o.(Option))

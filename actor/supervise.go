@@ -162,7 +162,9 @@ func (x *side) nextPause(set *settings) time.Duration {
 
 // beginRestart ends the state with what it has begun, and has the children stopped; control makes
 // the next one.
-func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration) {
+func (p *pool[M]) beginRestart(
+	ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration,
+) {
 	c.flags |= isRestarting
 	x.reason = cause
 	x.endState()

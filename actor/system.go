@@ -209,7 +209,8 @@ func (y *System) wakeLocked() *executor {
 }
 
 func (y *System) isAtRestLocked() bool {
-	return y.active == 0 && y.waitingLocked() == 0 && y.waiting.Load() == 0 && y.laters.Load() == 0
+	return y.active == 0 && y.waitingLocked() == 0 && y.waiting.Load() == 0 &&
+		y.laters.Load() == 0
 }
 
 // restedLocked tells those that wait for the rest, if it has come.
@@ -244,7 +245,8 @@ func (y *System) Rest(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		y.mu.Lock()
-		y.resting = slices.DeleteFunc(y.resting, func(c chan struct{}) bool { return c == done })
+		y.resting = slices.DeleteFunc(y.resting,
+			func(c chan struct{}) bool { return c == done })
 		y.mu.Unlock()
 		return ctxerr.Of(ctx)
 	}

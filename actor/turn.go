@@ -141,7 +141,8 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (ag
 				}
 				// in a bubble of testing/synctest the clock stands still: a turn is
 				// two paces
-				isOver = isOver || (at-began >= turnLasts || at == last) && h.exec != nil
+				isOver = isOver ||
+					(at-began >= turnLasts || at == last) && h.exec != nil
 				last, left = at, l.pace
 			}
 		}

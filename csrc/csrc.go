@@ -363,10 +363,12 @@ func (s *Scheduler) Stats() Stats {
 		GoSpawned:      uint64(t.go_spawned), GoLive: max(int(t.go_live), 0),
 		BlockingThreads: int(t.blocking_threads), BlockingIdle: int(t.blocking_idle),
 		BlockingQueued: int(t.blocking_queued), InlineCalls: uint64(t.inline_calls),
-		Lends: uint64(t.lends), LentNS: uint64(t.lent_ns), LentMostNS: uint64(t.lent_most_ns),
+		Lends: uint64(t.lends), LentNS: uint64(t.lent_ns),
+		LentMostNS:   uint64(t.lent_most_ns),
 		AcceptPauses: uint64(t.accept_pauses),
-		Live:         max(int(t.live), 0), Daemons: max(int(t.daemons), 0), AwaitingStack: int(t.awaiting_stack),
-		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
+		Live:         max(int(t.live), 0), Daemons: max(int(t.daemons), 0),
+		AwaitingStack: int(t.awaiting_stack),
+		Rests:         uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records),
 		RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
@@ -452,7 +454,8 @@ func (co Coroutine) Failure() *Failure {
 	var code C.int
 	text := make([]byte, C.CORO_FAILURE_BYTES)
 	crossing()
-	n := C.coro_resume_error(co.c, &code, (*C.char)(unsafe.Pointer(&text[0])), C.size_t(len(text)))
+	n := C.coro_resume_error(co.c, &code, (*C.char)(unsafe.Pointer(&text[0])),
+		C.size_t(len(text)))
 	return &Failure{uintptr(unsafe.Pointer(co.c.body)), int(code), string(text[:n])}
 }
 

@@ -28,7 +28,8 @@ func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], erro
 		return actor.Ref[M]{}, err
 	}
 	tell := func(m M) error {
-		return errorOf(to.Send(kind, unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))))
+		return errorOf(to.Send(kind,
+			unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))))
 	}
 	return actor.Forward(y, tell, func(ctx context.Context, m M) error {
 		for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {

@@ -91,7 +91,8 @@ func (s *System) Settle() (steps int) {
 			select {
 			case <-changed:
 			case <-time.After(patience):
-				s.t.Fatalf("actortest: %d Waiting actors wait for what is outside", waiting)
+				s.t.Fatalf("actortest: %d Waiting actors wait for what is outside",
+					waiting)
 			}
 		}
 	}

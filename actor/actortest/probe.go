@@ -20,7 +20,8 @@ func NewProbe[M any](s *System, opts ...actor.SpawnOption) *Probe[M] {
 func (p *Probe[M]) spawn(started func(*actor.Context[M]) error, opts []actor.SpawnOption) {
 	p.s.t.Helper()
 	var err error
-	p.Ref, err = actor.Spawn(p.s, func() *recorder[M] { return &recorder[M]{p, started} }, opts...)
+	p.Ref, err = actor.Spawn(p.s, func() *recorder[M] { return &recorder[M]{p, started} },
+		opts...)
 	if err != nil {
 		p.s.t.Fatal(err)
 	}

@@ -83,7 +83,8 @@ func run(args []string, out io.Writer) error {
 	case "gdb":
 		name, err := write("gdb", "coro-gdb.py", gdbScript, args[1:], out)
 		if err == nil && name != "-" {
-			_, err = fmt.Fprintf(out, "wrote %s; in gdb: source %[1]s, then: help coro\n", name)
+			_, err = fmt.Fprintf(out,
+				"wrote %s; in gdb: source %[1]s, then: help coro\n", name)
 		}
 		return err
 	case "info":

@@ -99,8 +99,8 @@ func (g *generator) compiled(file string, machine elf.Machine) error {
 		return err
 	}
 	if !os.SameFile(here, there) {
-		return notCompiled("it does not lie in the folder of the Go file", "move it there, "+
-			"or include it in a C file there")
+		return notCompiled("it does not lie in the folder of the Go file",
+			"move it there, or include it in a C file there")
 	}
 	target := build.Default
 	target.GOOS, target.CgoEnabled = "linux", true

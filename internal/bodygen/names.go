@@ -27,7 +27,8 @@ func (g *generator) take(cName, usual, place string) (string, error) {
 	before, taken := g.taken[name]
 	switch {
 	case taken && before.cName == cName:
-		return "", fmt.Errorf("there are two %s, at %s and at %s", cName, before.place, place)
+		return "", fmt.Errorf("there are two %s, at %s and at %s", cName,
+			before.place, place)
 	case taken:
 		return "", fmt.Errorf("%s and %s would both be %s in Go: give one another name, "+
 			"as with -name '%s=%sOther'", before.cName, cName, name, cName, name)

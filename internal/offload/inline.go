@@ -85,8 +85,9 @@ func (p *Pool) together(i, n int) int {
 // but not on that of RunMain, where it would leave a thread that still counts as a worker. The
 // stack shows what has left.
 func leftInline(f *Func) {
-	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
-		"which was called inline, by coro_call_go_inline: this ends the process\n%s",
+	fmt.Fprintf(os.Stderr,
+		"coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
+			"which was called inline, by coro_call_go_inline: this ends the process\n%s",
 		f.Name, debug.Stack())
 	os.Exit(2)
 }

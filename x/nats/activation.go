@@ -91,7 +91,8 @@ func (a *activation[S, M]) handleAll(batch []*delivery) {
 			continue
 		}
 		if a.h.ctx.Err() == nil {
-			a.h.n.o.Log.Warn("handled again", "kind", a.k.name, "key", a.key, "tries", a.tries, "err", err)
+			a.h.n.o.Log.Warn("handled again", "kind", a.k.name, "key", a.key, "tries",
+				a.tries, "err", err)
 		}
 		a.h.pause(wait)
 		wait = min(2*wait, a.h.n.o.TTL/4)
@@ -254,7 +255,8 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 	to := snapshot{a.h.token, a.snap.seq, a.snap.at, a.snap.ids, data}
 	bytes := to.encode()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, a.h.n.o.TTL/4) {
-		r, err := a.h.n.link.store(states).put(a.h.ctx, snapshotKey(a.k.name, a.key), bytes, a.revision)
+		r, err := a.h.n.link.store(states).put(a.h.ctx, snapshotKey(a.k.name, a.key), bytes,
+			a.revision)
 		switch {
 		case err == nil:
 			a.revision = r
@@ -266,7 +268,8 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 			return a.why
 		}
 		if a.h.ctx.Err() == nil {
-			a.h.n.o.Log.Warn("state not written", "kind", a.k.name, "key", a.key, "err", err)
+			a.h.n.o.Log.Warn("state not written", "kind", a.k.name, "key", a.key, "err",
+				err)
 		}
 		a.h.pause(wait)
 		if err := a.h.usable(); err != nil {

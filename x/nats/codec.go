@@ -30,7 +30,8 @@ func OneOf[M any](values ...M) Codec {
 	for _, v := range values {
 		t := reflect.TypeOf(v)
 		if t == nil || c.types[t.Name()] != nil || t.Name() == "" {
-			panic(fmt.Sprintf("nats.OneOf: %v: values of named types, each name once", t))
+			panic(fmt.Sprintf("nats.OneOf: %v: values of named types, each name once",
+				t))
 		}
 		c.types[t.Name()] = t
 	}

@@ -76,12 +76,14 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if !c.ends {
-			deliver(&delivery{message: decodeMessage(m.Headers(), m.Data()), seq: meta.Sequence.Stream,
-				time: meta.Timestamp, order: meta.Sequence.Consumer, ack: func() { _ = m.Ack() }})
+			deliver(&delivery{message: decodeMessage(m.Headers(), m.Data()),
+				seq: meta.Sequence.Stream, time: meta.Timestamp,
+				order: meta.Sequence.Consumer, ack: func() { _ = m.Ack() }})
 		}
 	}
 	c.at, err = from.Consume(handle, jetstream.PullMaxMessages(room),
-		jetstream.PullExpiry(max(4*time.Second, l.o.TTL)), jetstream.PullHeartbeat(2*time.Second),
+		jetstream.PullExpiry(max(4*time.Second, l.o.TTL)),
+		jetstream.PullHeartbeat(2*time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { lost(err) }))
 	if err != nil {
 		return nil, clear(err)
@@ -96,7 +98,9 @@ func (c *streamConsumer) stop() {
 	c.at.Stop()
 }
 
-func (c *streamConsumer) remove(ctx context.Context) error { return c.l.removeConsumer(ctx, c.name) }
+func (c *streamConsumer) remove(ctx context.Context) error {
+	return c.l.removeConsumer(ctx, c.name)
+}
 
 func (l *streamLink) removeConsumer(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)

@@ -4,7 +4,8 @@ import "github.com/organzine/coro/actor"
 
 // dead makes a message a dead letter. It is called before the ack.
 func (n *Node) dead(d *delivery, tries int, err error) {
-	n.o.Log.Error("dead letter", "kind", d.kind, "key", d.key, "id", d.id, "tries", tries, "err", err)
+	n.o.Log.Error("dead letter", "kind", d.kind, "key", d.key, "id", d.id, "tries", tries,
+		"err", err)
 	if d.reply != "" {
 		d.answered = &message{fail: errorf(ErrDead, "%v", err).Error()}
 	}

@@ -64,7 +64,8 @@ func (n *Node) take(p int, revision uint64, session string) {
 	st := n.link.store(members)
 	give := func(err error) {
 		if !errors.Is(err, errRevision) && n.ctx.Err() == nil {
-			n.o.Log.Warn("partition not taken", "node", n.o.Name, "partition", p, "err", err)
+			n.o.Log.Warn("partition not taken", "node", n.o.Name, "partition", p, "err",
+				err)
 			n.pause(n.o.TTL / 8) // not at once again
 		}
 		n.mu.Lock()
@@ -73,7 +74,8 @@ func (n *Node) take(p int, revision uint64, session string) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, n.callTimeout())
 	defer cancel()
-	token, err := st.put(ctx, leaseKey(p), encode(lease{Holder: n.o.Name, Session: session}), revision)
+	token, err := st.put(ctx, leaseKey(p), encode(lease{Holder: n.o.Name, Session: session}),
+		revision)
 	if err != nil {
 		if errors.Is(err, errRevision) { // the view comes later than the change; or has not come at all
 			n.pause(10 * time.Millisecond)
@@ -338,7 +340,8 @@ func (h *hold) release(ctx context.Context) {
 			h.n.o.Log.Warn("consumer left", "partition", h.partition, "err", err)
 		}
 		err := h.n.putFree(ctx, h.partition, h.token)
-		h.n.o.Log.Info("partition released", "node", h.n.o.Name, "partition", h.partition, "err", err)
+		h.n.o.Log.Info("partition released", "node", h.n.o.Name, "partition", h.partition,
+			"err", err)
 	}
 	h.cancel()
 	h.forget()

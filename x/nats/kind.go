@@ -61,7 +61,8 @@ func Define[S, M any](n *Node, name string, handle func(*Turn[S], M) error,
 	case handle == nil || o.state == nil || o.message == nil:
 		return nil, errorf(ErrOption, "kind %s: a nil function, or a nil Codec", name)
 	case o.message == JSON && reflect.TypeFor[M]().Kind() == reflect.Interface:
-		return nil, errorf(ErrOption, "kind %s: messages of an interface type: give Messages(OneOf[%v](…))",
+		return nil, errorf(ErrOption,
+			"kind %s: messages of an interface type: give Messages(OneOf[%v](…))",
 			name, reflect.TypeFor[M]())
 	}
 	k := &Kind[S, M]{n, name, handle, o.state, o.message}
@@ -109,7 +110,9 @@ func (k *Kind[S, M]) Tell(ctx context.Context, key string, m M, opts ...SendOpti
 	return k.send(ctx, key, m, "", opts)
 }
 
-func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, opts []SendOption) error {
+func (k *Kind[S, M]) send(
+	ctx context.Context, key string, m M, reply string, opts []SendOption,
+) error {
 	n := k.n
 	if len(key) == 0 || len(key) > MaxKey {
 		return errorf(ErrKey, "it has %d", len(key))
@@ -121,7 +124,8 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 	if err != nil {
 		return errorf(ErrOption, "the message cannot be encoded: %v", err)
 	}
-	to := &message{id: nuid.Next(), kind: k.name, key: key, reply: reply, header: Header{}, data: data}
+	to := &message{id: nuid.Next(), kind: k.name, key: key, reply: reply, header: Header{},
+		data: data}
 	for _, f := range opts {
 		if f == nil {
 			return errorf(ErrOption, "a nil SendOption")
@@ -129,8 +133,9 @@ func (k *Kind[S, M]) send(ctx context.Context, key string, m M, reply string, op
 		f(to)
 	}
 	if to.id == "" {
-		return errorf(ErrOption, `ID(""): each message would count as the same one: give an ID `+
-			"that names the message, or leave the option out")
+		return errorf(ErrOption,
+			`ID(""): each message would count as the same one: give an ID `+
+				"that names the message, or leave the option out")
 	}
 	if n.o.Inject != nil {
 		n.o.Inject(ctx, to.header)

@@ -13,8 +13,8 @@ import (
 // Loopback is a Transport in memory, for tests and programs of one process: several nodes may Join
 // by the same one. Messages and states are gone with the process.
 func Loopback() Transport {
-	return &loopback{topics: map[string]*loopTopic{}, inboxes: map[string]func(string, *message){},
-		now: time.Now}
+	return &loopback{topics: map[string]*loopTopic{},
+		inboxes: map[string]func(string, *message){}, now: time.Now}
 }
 
 // loopback has one lock. Calls of deliver, of watchers and inboxes are made by goroutines of
@@ -71,13 +71,14 @@ func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
 			logs: map[int]*loopLog{}, stores: map[bucket]*loopStore{}}
 		orDefault(&t.most, defaultBytes)
 		for _, b := range []bucket{members, states} {
-			t.stores[b] = &loopStore{hub: h, entries: map[string]entry{}, watchers: map[*calls]func(entry){}}
+			t.stores[b] = &loopStore{hub: h, entries: map[string]entry{},
+				watchers: map[*calls]func(entry){}}
 		}
 		h.topics[o.Cluster] = t
 	}
 	if t.partitions != o.Partitions {
-		return nil, errorf(ErrOption, "Partitions %d: cluster %s has %d", o.Partitions, o.Cluster,
-			t.partitions)
+		return nil, errorf(ErrOption, "Partitions %d: cluster %s has %d", o.Partitions,
+			o.Cluster, t.partitions)
 	}
 	return &loopLink{hub: h, t: t, ackWait: 2 * o.TTL}, nil
 }
@@ -206,7 +207,8 @@ func (c *loopConsumer) ack(seq uint64) {
 		if c.log.reads != c {
 			return nil
 		}
-		i := sort.Search(len(c.log.waiting), func(i int) bool { return c.log.waiting[i].seq >= seq })
+		i := sort.Search(len(c.log.waiting),
+			func(i int) bool { return c.log.waiting[i].seq >= seq })
 		if i < c.sent && c.log.waiting[i].seq == seq {
 			c.l.t.bytes -= c.log.waiting[i].bytes()
 			c.log.waiting = slices.Delete(c.log.waiting, i, i+1)
@@ -300,7 +302,9 @@ func (s *loopStore) changeLocked(e entry, revision uint64) error {
 	return nil
 }
 
-func (s *loopStore) put(ctx context.Context, key string, v []byte, revision uint64) (at uint64, err error) {
+func (s *loopStore) put(
+	ctx context.Context, key string, v []byte, revision uint64,
+) (at uint64, err error) {
 	err = s.hub.do(ctx, "put", key, func() error {
 		at = s.revision + 1
 		return s.changeLocked(entry{key, v, at}, revision)

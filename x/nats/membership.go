@@ -142,7 +142,8 @@ func (n *Node) enter(ctx context.Context) error {
 			return err
 		}
 		var old session
-		if err == nil && json.Unmarshal(e.value, &old) == nil && !strings.HasPrefix(old.ID, n.id+".") {
+		if err == nil && json.Unmarshal(e.value, &old) == nil &&
+			!strings.HasPrefix(old.ID, n.id+".") {
 			switch {
 			case other == 0:
 				other, since = e.revision, begun
@@ -160,7 +161,8 @@ func (n *Node) enter(ctx context.Context) error {
 		}
 		n.mu.Lock()
 		n.sessions++
-		s := session{ID: n.id + "." + strconv.Itoa(n.sessions), Serves: n.serves && !n.leaving}
+		s := session{ID: n.id + "." + strconv.Itoa(n.sessions),
+			Serves: n.serves && !n.leaving}
 		n.mu.Unlock()
 		begun = time.Now()
 		r, err := st.put(ctx, n.nodeKey(), encode(s), e.revision)
@@ -297,7 +299,8 @@ func (n *Node) reap() {
 			ctx, cancel := context.WithTimeout(n.ctx, n.callTimeout())
 			defer cancel()
 			err := n.link.store(members).delete(ctx, "node."+name, s.revision)
-			n.o.Log.Info("session of another is over", "node", n.o.Name, "other", name, "err", err)
+			n.o.Log.Info("session of another is over", "node", n.o.Name, "other", name,
+				"err", err)
 		}()
 	}
 }

@@ -76,7 +76,8 @@ func Join(ctx context.Context, t Transport, o Options) (n *Node, err error) {
 // tryJoin is one try of Join.
 func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, error) {
 	n := &Node{o: o, id: id, woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
-		taking: make(chan struct{}, 16), done: make(chan struct{}), kinds: map[string]behaviour{},
+		taking: make(chan struct{}, 16), done: make(chan struct{}),
+		kinds: map[string]behaviour{},
 		holds: map[int]*hold{}, view: newView()}
 	if h := o.Log.Handler(); h != slog.DiscardHandler {
 		n.log = newLogQueue(n, h)
@@ -246,7 +247,8 @@ func (n *Node) reconcile() {
 // gets ErrInside: it has to start a goroutine that does.
 func (n *Node) Leave(ctx context.Context) error {
 	if c := here(); c != nil && c.n == n {
-		return errorf(ErrInside, "Leave of node %s: call it by another goroutine, go node.Leave(…)",
+		return errorf(ErrInside,
+			"Leave of node %s: call it by another goroutine, go node.Leave(…)",
 			n.o.Name)
 	}
 	n.mu.Lock()

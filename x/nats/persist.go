@@ -29,7 +29,9 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 // persist calls f until that succeeds, or says that calling it again is of no use, or the
 // connection is closed, or ctx ends, or left, which is the node's: then the error has the cause of
 // that. It waits longer from call to call, up to most.
-func persist(ctx, left context.Context, most time.Duration, f func() (again bool, err error)) error {
+func persist(
+	ctx, left context.Context, most time.Duration, f func() (again bool, err error),
+) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}

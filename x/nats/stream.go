@@ -75,14 +75,16 @@ func clear(err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled),
 		errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return errorf(ErrNoJetStream, "%v", err)
-	case errors.Is(err, natsgo.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+	case errors.Is(err, natsgo.ErrMaxPayload),
+		errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
 		return errorf(ErrTooLarge, "%v", err)
 	case isFull(err):
 		return errorf(ErrFull, "%v", err)
 	case errors.Is(err, natsgo.ErrConnectionClosed), errors.Is(err, natsgo.ErrNoServers),
 		errors.Is(err, natsgo.ErrTimeout), errors.Is(err, natsgo.ErrNoResponders),
 		errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, natsgo.ErrDisconnected),
-		errors.Is(err, natsgo.ErrConnectionReconnecting), errors.Is(err, natsgo.ErrReconnectBufExceeded),
+		errors.Is(err, natsgo.ErrConnectionReconnecting),
+		errors.Is(err, natsgo.ErrReconnectBufExceeded),
 		errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &api) && slices.Contains(passing, api.ErrorCode):
 		return fmt.Errorf("nats: %w (%w)", ErrUnavailable, err)
@@ -92,7 +94,8 @@ func clear(err error) error {
 
 func (t overNATS) open(ctx context.Context, o *Options) (link, error) {
 	if t.conn == nil {
-		return nil, errorf(ErrOption, "Over(nil): the connection that nats.Connect returned")
+		return nil, errorf(ErrOption,
+			"Over(nil): the connection that nats.Connect returned")
 	}
 	if t.conn.IsClosed() {
 		return nil, clear(natsgo.ErrConnectionClosed)
@@ -149,11 +152,13 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 	}
 	c := s.CachedInfo().Config
 	if n := c.Metadata[metaPartitions]; n != strconv.Itoa(l.o.Partitions) {
-		return errorf(ErrOption, "Partitions %d: cluster %s has %q; give each node the same number, "+
-			"or the cluster another name", l.o.Partitions, l.o.Cluster, n)
+		return errorf(ErrOption,
+			"Partitions %d: cluster %s has %q; give each node the same number, "+
+				"or the cluster another name", l.o.Partitions, l.o.Cluster, n)
 	}
 	if c.Retention != jetstream.WorkQueuePolicy {
-		return errorf(ErrOption, "stream %s is no work queue: give the cluster another name", l.name())
+		return errorf(ErrOption,
+			"stream %s is no work queue: give the cluster another name", l.name())
 	}
 	l.stream, l.made[l.name()] = s, s.CachedInfo().Created
 	return nil
@@ -180,7 +185,8 @@ func (l *streamLink) createStream(ctx context.Context) (jetstream.Stream, error)
 	if c.MaxBytes > 0 {
 		s, err := l.js.CreateStream(ctx, c)
 		if isFull(err) {
-			err = fmt.Errorf("MaxBytes %d: the servers cannot reserve so much: %w", c.MaxBytes, err)
+			err = fmt.Errorf("MaxBytes %d: the servers cannot reserve so much: %w",
+				c.MaxBytes, err)
 		}
 		return s, err
 	}
@@ -205,7 +211,8 @@ func (l *streamLink) check(ctx context.Context) error {
 	for _, of := range []struct{ name, what, lost string }{
 		{l.name(), "stream", "accepted messages that were not handled"},
 		{bucketStream(l.bucketName(states)), "bucket", "the states of all keys"},
-		{bucketStream(l.bucketName(members)), "bucket", "sessions and leases, but no messages"},
+		{bucketStream(l.bucketName(members)), "bucket",
+			"sessions and leases, but no messages"},
 	} {
 		s, err := l.js.Stream(ctx, of.name)
 		switch {
@@ -229,7 +236,8 @@ func (l *streamLink) check(ctx context.Context) error {
 
 func (l *streamLink) publish(ctx context.Context, partition int, m *message) error {
 	to := encodeMessage(l.subject(partition), m)
-	to.Header.Set(jetstream.MsgIDHeader, m.kind+"/"+url.QueryEscape(m.key)+"/"+url.QueryEscape(m.id))
+	to.Header.Set(jetstream.MsgIDHeader,
+		m.kind+"/"+url.QueryEscape(m.key)+"/"+url.QueryEscape(m.id))
 	ctx, cancel := context.WithTimeout(ctx, min(callTime, l.o.TTL))
 	defer cancel()
 	_, err := l.js.PublishMsg(ctx, to)

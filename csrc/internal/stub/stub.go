@@ -47,7 +47,8 @@ func Generate(dir string) ([]byte, error) {
 	w := &writer{pkg: pkg, imports: map[string]bool{}}
 	for _, name := range pkg.Scope().Names() {
 		o := pkg.Scope().Lookup(name)
-		if file := filepath.Base(fset.Position(o.Pos()).Filename); o.Exported() && !slices.Contains(strings.Fields(shared), file) {
+		file := filepath.Base(fset.Position(o.Pos()).Filename)
+		if o.Exported() && !slices.Contains(strings.Fields(shared), file) {
 			w.object(o)
 		}
 	}
@@ -175,13 +176,15 @@ func (w *writer) named(o *types.TypeName) {
 			methods = append(methods, m)
 		}
 	}
-	slices.SortFunc(methods, func(a, b *types.Func) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(methods,
+		func(a, b *types.Func) int { return strings.Compare(a.Name(), b.Name()) })
 	if len(methods) > 0 {
 		fmt.Fprintln(&w.methods)
 	}
 	for _, m := range methods {
 		signature := m.Type().(*types.Signature)
-		w.function(&w.methods, o.Name()+"."+m.Name(), "("+w.typ(signature.Recv().Type())+") ", signature)
+		w.function(&w.methods, o.Name()+"."+m.Name(),
+			"("+w.typ(signature.Recv().Type())+") ", signature)
 	}
 }
 
@@ -205,7 +208,8 @@ func (w *writer) fields(s *types.Struct) string {
 
 // function writes a function that does nothing.
 func (w *writer) function(to *bytes.Buffer, name, receiver string, s *types.Signature) {
-	bare := types.NewSignatureType(nil, nil, nil, s.Params(), nameless(s.Results()), s.Variadic())
+	bare := types.NewSignatureType(nil, nil, nil, s.Params(), nameless(s.Results()),
+		s.Variadic())
 	body := w.results(s.Results())
 	if b, ok := instead[name]; ok {
 		body = b
@@ -214,7 +218,8 @@ func (w *writer) function(to *bytes.Buffer, name, receiver string, s *types.Sign
 		body = " " + body + " "
 	}
 	last := name[strings.LastIndex(name, ".")+1:]
-	fmt.Fprintf(to, "func %s%s%s {%s}\n", receiver, last, strings.TrimPrefix(w.typ(bare), "func"), body)
+	fmt.Fprintf(to, "func %s%s%s {%s}\n", receiver, last,
+		strings.TrimPrefix(w.typ(bare), "func"), body)
 }
 
 func nameless(results *types.Tuple) *types.Tuple {
