@@ -35,6 +35,7 @@
 static size_t page_bytes;
 static bool has_membarrier;
 static bool light_guards;
+static sigset_t mask_at_start;
 
 /* guards_hold - does a guard hold that the kernel says it has installed? Emulators report success
  * for every advice that they do not know. A system call that writes to the page tells. */
@@ -55,6 +56,7 @@ static bool guards_hold(void)
 __attribute__((constructor)) static void probe(void)
 {
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask_at_start);
 	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 #ifdef COROI_TSAN
 	/* ThreadSanitizer does not see what membarrier orders: every door is an exchange */
@@ -220,6 +222,28 @@ void coroi_thread_mask(void)
 	KEEP_ERRNO;
 	sigset_t mask = blocked();
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+void coroi_signals_open(sigset_t *before)
+{
+	KEEP_ERRNO;
+	const struct timespec none = {0};
+	sigset_t pipe;
+
+	pthread_sigmask(SIG_SETMASK, NULL, before);
+	/* Go ends the process by a SIGPIPE on a thread that is not its own. Others that are pending
+	 * were sent to this thread on purpose */
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	if (sigismember(before, SIGPIPE))
+		sigtimedwait(&pipe, NULL, &none);
+	pthread_sigmask(SIG_SETMASK, &mask_at_start, NULL);
+}
+
+void coroi_signals_close(const sigset_t *before)
+{
+	KEEP_ERRNO;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)

@@ -93,6 +93,11 @@ int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 /* coroi_thread_mask - block those signals again, on a thread that was started so. */
 void coroi_thread_mask(void);
 
+/* coroi_signals_open - the calling thread has the signal mask with which the process was started,
+ * and no SIGPIPE of before. *before is what it had, for coroi_signals_close. */
+void coroi_signals_open(sigset_t *before);
+void coroi_signals_close(const sigset_t *before);
+
 /* coroi_sigstack_install - give this thread an alternate signal stack with a guard. Returns its
  * base or NULL. coroi_sigstack_remove - take it away again, as the last act of the same thread: the
  * signal stack before it is in use again (a sanitizer that has set one frees what it finds when the

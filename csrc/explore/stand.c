@@ -136,6 +136,16 @@ void coroi_thread_mask(void)
 {
 }
 
+void coroi_signals_open(sigset_t *before)
+{
+	(void)before;
+}
+
+void coroi_signals_close(const sigset_t *before)
+{
+	(void)before;
+}
+
 void *coroi_sigstack_install(void)
 {
 	return &ex_mutant; /* anything but NULL */

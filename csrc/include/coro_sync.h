@@ -441,4 +441,23 @@ int coro_thread_begin(void);
  * coro_thread_begin. */
 int coro_thread_end(void);
 
+/*
+ * coro_unblock_signals - call fn(arg) on the calling thread, with the signal mask that the process
+ * was started with: for a fn that starts programs, by posix_spawn, popen, system, or fork and exec.
+ * A program inherits the mask of the thread that starts it. The threads of workers and of
+ * coro_blocking block all signals but faults and two of Go's: a program that is started there
+ * without this call ignores SIGTERM, SIGINT and SIGPIPE.
+ *
+ * fn must return, and must not wait: it is a no-wait section. A SIGPIPE that an earlier write to a
+ * broken pipe has left pending on the thread is dropped. A signal that comes meanwhile may be
+ * handled on this thread: by Go's handlers on its signal stack, by a handler without SA_ONSTACK on
+ * the caller's stack.
+ *
+ * Thread:   any.
+ * Blocking: as fn does. To start a program takes about a millisecond: do it in coro_blocking.
+ * Cost:     three or four system calls, about 1 us.
+ * Returns:  CORO_OK after fn has returned; CORO_EINVAL if fn is NULL.
+ */
+int coro_unblock_signals(void (*fn)(void *), void *arg);
+
 #endif

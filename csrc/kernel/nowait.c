@@ -82,3 +82,18 @@ int coro_nowait_end(void)
 		at_store_rlx(&w->nowait, 0);
 	return CORO_OK;
 }
+
+int coro_unblock_signals(void (*fn)(void *), void *arg)
+{
+	sigset_t before;
+
+	if (!fn)
+		return CORO_EINVAL;
+	bool begun = coro_nowait_begin("coro_unblock_signals") == CORO_OK;
+	coroi_signals_open(&before);
+	fn(arg);
+	coroi_signals_close(&before);
+	if (begun)
+		(void)coro_nowait_end();
+	return CORO_OK;
+}

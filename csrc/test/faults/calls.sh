@@ -14,7 +14,7 @@ stood_in=(mmap munmap madvise mprotect posix_memalign free syscall pthread_creat
 
 # What cannot fail as it is used here: no resource is taken, and the arguments are right.
 cannot_fail=(memcpy memset memmove strlen strnlen strcmp snprintf raise usleep
-	sched_getcpu sched_yield getrusage __errno_location __sched_cpucount sigfillset sigdelset
+	sched_getcpu sched_yield getrusage __errno_location __sched_cpucount sigfillset sigdelset sigemptyset sigaddset sigismember sigtimedwait
 	pthread_self pthread_sigmask pthread_attr_destroy pthread_join pthread_once
 	pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_unlock
 	pthread_cond_init pthread_cond_destroy pthread_cond_wait pthread_cond_broadcast
