@@ -24,7 +24,7 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
 
 .PHONY: test-more
-test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nats-short stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, nodes that die, stress
+test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nested stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, other modules, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -147,28 +147,20 @@ HTTP = GOWORK=off PKG_CONFIG_PATH=$(CURDIR)/build/llhttp
 deps-http: deps-run
 	@scripts/llhttp.sh build/llhttp
 
+.PHONY: test-nested
+test-nested: deps-http ## each module besides the root one (examples, x/nats, bench), vetted, and its short tests
+	@scripts/deps.sh libpq-dev libsqlite3-dev pkg-config postgresql
+	$(HTTP) scripts/nested.sh
+
 .PHONY: test-examples
-test-examples: deps-http ## examples/httpd and sqlite, which are modules of their own, httpd with AddressSanitizer too, and bench/http
-	$(MAKE) -C examples/sqlite test
-	$(HTTP) go -C examples/httpd vet ./...
-	$(HTTP) go -C examples/httpd test ./...
+test-examples: test-nested ## the same, and examples/httpd with AddressSanitizer
 	$(HTTP) go -C examples/httpd test -asan ./...
-	$(HTTP) go -C bench/http vet ./...
-	$(HTTP) go -C bench/http test ./...
-	GOWORK=off go -C bench/peers/actors vet ./...
-	GOWORK=off go -C bench/peers/golang vet ./...
-	$(REPORT) vet ./...
-	$(REPORT) test ./...
 
 .PHONY: test-nats
 test-nats: ## x/nats, a module of its own: nodes and servers that are killed; about a minute
 	GOWORK=off go -C x/nats vet ./...
 	cd x/nats && GOWORK=off go run $(STATICCHECK) ./...
 	GOWORK=off go -C x/nats test -count=1 -timeout 5m ./...
-	$(MAKE) test-nats-short
-
-.PHONY: test-nats-short
-test-nats-short:
 	GOWORK=off go -C x/nats test -count=1 -short -race -timeout 5m ./...
 
 FUZZ_SECONDS ?= 60

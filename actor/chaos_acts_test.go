@@ -37,7 +37,7 @@ func (s *chaos) ask(r *rand.Rand, deadline time.Duration) {
 		s.add(id, perhaps)
 	case errors.As(err, &refused), errors.Is(err, ErrDeadlock):
 	default:
-		s.errorf("asked %d: %d, %v", id, v, err)
+		s.errorf("Ask of %d: %d, %v", id, v, err)
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *chaos) askThen(st *chaosState, c *Context[chaosMessage], r *rand.Rand) 
 		first = false
 		var f *Failure
 		if (err != nil || v != id) && !errors.As(err, &f) && !errors.Is(err, ErrStopped) {
-			s.errorf("asked %d: %d, %v", id, v, err)
+			s.errorf("AskThen of %d: %d, %v", id, v, err)
 		}
 		return s.belongs(func() error { return mayFail(r, 20) })
 	})

@@ -15,9 +15,14 @@ func TestErrorsOfContextsHaveTheCauseAndTheErr(t *testing.T) {
 	why := errors.New("enough")
 	for _, wait := range []time.Duration{-time.Hour, 5 * time.Millisecond} {
 		y := open(t)
-		goOn := make(chan struct{})
-		full := spawn(t, y, func(*Context[int], int) error { <-goOn; return nil }, Room(1), Waiting())
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		full := spawn(t, y, func(*Context[int], int) error {
+			close(begun)
+			<-goOn
+			return nil
+		}, Room(1), Waiting())
 		require.NoError(t, full.Tell(1))
+		<-begun
 		mute := spawn(t, y, func(*Context[riddle], riddle) error { return nil })
 		for name, call := range map[string]func(context.Context) error{
 			"Ask":  func(ctx context.Context) error { _, err := askRiddle(ctx, mute, 1); return err },
