@@ -4,8 +4,9 @@
 // A coroutine is a C function with a small stack of its own. It can stop in the middle and go on
 // later, on any worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less
 // of what goroutines cost; a blocked coroutine holds one page and 128 bytes. Use coro for hot paths
-// that are made of very many short, cooperating activities. Do not use it for work that mostly
-// waits for the network, or runs for milliseconds without a pause: there goroutines are better. A
+// that are made of very many short, cooperating activities, such as the connections of a protocol
+// that a C body parses ([Scheduler.Serve]). Do not use it for Go handlers that mostly wait for the
+// network, or for what runs for milliseconds without a pause: there goroutines are better. A
 // coroutine that needs Go in between has a Go function for its body: it runs beside the C bodies,
 // and a switch costs as much as an [iter.Pull].
 //
@@ -25,9 +26,8 @@
 // and [WithoutLending] turns all of it off.
 //
 // With [Func.StartContext] the end of a context cancels a coroutine wherever it waits;
-// [Task.Cancel] does it at once. A [Group] is tasks that are waited for, and canceled, together: it
-// is a [Scope], in which coroutines are started, as a Scheduler is. Package corotest finds what
-// tests leave behind.
+// [Task.Cancel] does it at once. A [Group] is a [Scope], as a Scheduler is: its tasks are waited
+// for, and canceled, together. Package corotest finds what tests leave behind.
 //
 //	var hello = coro.MustFunc[Greeting, coro.None](unsafe.Pointer(C.hello))
 //
