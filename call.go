@@ -296,8 +296,8 @@ func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
 	return t, r, err
 }
 
-// lendTask lends the thread to the coroutine of t, of which the poller hears if it goes on
-// elsewhere.
+// lendTask lends the thread to the coroutine of t. If that goes on elsewhere, the poller hears of
+// its end.
 func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {

@@ -154,7 +154,7 @@ func (h Handle) Format(f fmt.State, verb rune) {
 // does not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns
 // ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits. Those of a Go
 // body are counted when its executors come to them: until then it may be given some more than that,
-// none of which is lost.
+// and none is lost.
 func (h Handle) Wake() error {
 	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)

@@ -64,7 +64,7 @@ func makable(s *Scheduler, maker string) error {
 	return nil
 }
 
-// adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
+// adopt makes owner the Go side of an object of s that was just made. o is a part of owner.
 func adopt[T any](
 	owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status,
 ) (*T, error) {

@@ -575,8 +575,8 @@ func (t *Task[R]) tells(c *Coroutine) bool {
 // A bodyWaiter is a body that waits for a task which Go completes.
 type bodyWaiter struct {
 	c *Coroutine
-	// the event comes from a goroutine of which the scheduler knows nothing: a token is held
-	// for it
+	// the event comes from a goroutine that the scheduler does not know: a token is held for
+	// it
 	pending bool
 }
 

@@ -99,7 +99,7 @@ func (l GoWorker) Claimed() bool {
 	return atomic.CompareAndSwapUint32(ev, C.COROI_EV_WOKEN, C.COROI_EV_NONE)
 }
 
-// Fail comes before End, without a result: the body has ended with an error, of which C joiners get
+// Fail comes before End, without a result: the body has ended with an error. C joiners get its
 // code and text.
 func (l GoWorker) Fail(j Joinable, code int32, text string) {
 	crossing()

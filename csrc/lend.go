@@ -37,7 +37,7 @@ const (
 	LendNever     = Outcome(C.COROI_LEND_NEVER)     // no later try helps: see lend.h
 )
 
-// JoinLender is the id of a coroutine's end, with Lend, of which the poller hears nothing.
+// JoinLender is, with Lend, the id of a coroutine's end that the poller does not hear of.
 const JoinLender = uint32(C.COROI_JOIN_LENDER)
 
 // Lend runs a coroutine on the calling thread. arg points to spec.ArgBytes bytes, which are copied.

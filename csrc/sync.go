@@ -414,7 +414,7 @@ func (c Chan) leafOrCall(send bool, value unsafe.Pointer, status Status) Status 
 	}
 }
 
-// Sample tells which of the waits at the channel are to be looked at: those of which the number of
+// Sample tells which of the waits at the channel are to be looked at: those where the number of
 // values that have passed has no bit of it. SetSample changes that, to 8 bits. A zero value may be
 // asked.
 func (c Chan) Sample() uint32 {

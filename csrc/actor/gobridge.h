@@ -41,7 +41,7 @@ struct coroi_go_ask {
 	unsigned char payload[CORO_ASK_BYTES];
 };
 
-/* coroi_go_ask - a body: ask, and return the answer, CORO_MESSAGE_BYTES of which the first `wants`
+/* coroi_go_ask - a body: ask, and return the answer, CORO_MESSAGE_BYTES; the first `wants` of them
  * count. It fails (coro_fail) with the status of coro_actor_ask, or CORO_ETOOBIG: the answer has
  * another size. */
 void coroi_go_ask(void *arg, void *result);

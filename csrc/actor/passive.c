@@ -4,8 +4,8 @@
  *
  * None has a timer. A turn that ends stamps its place with the time, and a daemon, the sweeper,
  * walks over all places now and then: 8 times in the shortest idle time. A stamp counts in units of
- * 2^shift ns, of which an idle time has 8 to 16. It has 12 bits, and is seen long before it comes
- * round again.
+ * 2^shift ns. An idle time has 8 to 16 of them. A stamp has 12 bits, and is seen long before it
+ * comes round again.
  *
  *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the
  *       actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn

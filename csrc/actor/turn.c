@@ -105,7 +105,7 @@ static inline void release_one(struct coroi_hand *h, struct coro_message *m)
 	coroi_message_put(h, m);
 }
 
-/* release_plain - n messages of the list are handled, none of which has a flag. */
+/* release_plain - n messages of the list are handled, and none has a flag. */
 static inline void release_plain(struct coro_message *const *list, uint32_t n)
 {
 	struct coroi_hand *h = coroi_room(coroi_here());

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* coroi_copy_few - copy bytes, of which there are few, word by word, and without a call. What was
+/* coroi_copy_few - copy few bytes, word by word, and without a call. What was
  * just written as one word is read as one word: as a part of more, the CPU would wait for it. The
  * barriers keep compilers from turning the loops into one instruction, or a call. */
 static inline __attribute__((always_inline)) void coroi_copy_few(void *to, const void *from,

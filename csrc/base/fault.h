@@ -32,7 +32,7 @@ struct coroi_code {
  * before other threads use the core. */
 void coroi_fault_code(struct coroi_code own, struct coroi_code leaf);
 
-/* coroi_fault_name - have reports call a function by a name, of which they show the first
+/* coroi_fault_name - the name by which reports call a function. They show its first
  * COROI_FAULT_NAME bytes. A later name takes the place of an earlier one. What is stored is never
  * freed. Returns CORO_OK or CORO_ENOMEM. Thread: any. */
 #define COROI_FAULT_NAME 63

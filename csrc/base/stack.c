@@ -212,7 +212,7 @@ static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
 #define OWN_FRAMES 768
 #endif
 
-/* clear - zeros from `from` to `to`, in a frame of which nothing lies there. */
+/* clear - zeros from `from` to `to`. Nothing of its own frame lies there. */
 static COROI_NOINLINE void clear(char *from, char *to)
 {
 	for (volatile uint64_t *p = (uint64_t *)(void *)from; p < (uint64_t *)(void *)to; p++)

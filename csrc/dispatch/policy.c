@@ -166,7 +166,7 @@ static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 
 /* --------------------------------------------------------------------------------------- pools */
 
-/* free_all - free the pool, of which n threads were set up, and none runs. */
+/* free_all - free the pool. n of its threads were set up, and none runs. */
 static void free_all(struct coro_dispatch_pool *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {

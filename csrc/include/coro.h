@@ -194,8 +194,8 @@ int coro_resume(coro_t *co, intptr_t send, intptr_t *received);
 
 /*
  * coro_resume_error - with what co, which has ended by coro_fail, has failed, until it is reset or
- * freed: *code (if not NULL), 0 if co has not failed; and the text, of which at most bytes - 1
- * bytes and a zero are copied.
+ * freed: *code (if not NULL), 0 if co has not failed; and the text: at most bytes - 1 bytes
+ * and a zero are copied.
  *
  * Returns: the length of the whole text; 0: there is none.
  */
@@ -512,8 +512,8 @@ int coro_join_until(coro_handle target, void *result, size_t result_bytes, uint6
 
 /*
  * coro_join_error - with what the last coroutine has failed for which a call of the current one, a
- * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text, of which at
- * most bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is
+ * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text: at most
+ * bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is
  * 0, and the text the error's. Where there is no memory, the code alone is kept, until the next
  * wait with a deadline.
  *

@@ -1,7 +1,7 @@
 /*
  * coro_dispatch.h - coroutines that are run in the order that a policy decides. A part of coro.h.
  *
- * Two things, neither of which uses a scheduler: the dispatcher for one thread, with a policy of
+ * Two things that use no scheduler: the dispatcher for one thread, with a policy of
  * the user's own; and pools of threads with a dispatcher each, and one of two ready-made policies.
  */
 #ifndef CORO_DISPATCH_H

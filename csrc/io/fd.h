@@ -71,7 +71,7 @@
  *       O2 is to see this one if another case was chosen. SELECT is there no more: unlock, and E3
  *       or X2 once more. With the lock, since the case may be gone as soon as S4 has had the lock
  *   S3  CAS `chosen` 0 to the case's mark, in the lock; pairs with the other cases' and with the
- *       withdrawal of the select, of which one succeeds. Then unlock, and send the event if the CAS
+ *       withdrawal of the select: one of them succeeds. Then unlock, and send the event if the CAS
  *       has succeeded. The coroutine cannot go on before that event. If the CAS has failed, the
  *       coroutine has, or will have, the event of another
  *   S4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and

@@ -74,8 +74,8 @@ COROI_COLD void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t one
 /* coroi_many_settle_locked - count out what has ended on w. */
 void coroi_many_settle_locked(struct coroi_worker *w);
 
-/* coroi_many_continues - the runnable with that argument is a call of those of which some have
- * ended on w. */
+/* coroi_many_continues - the runnable with that argument belongs to the same CallN as the calls
+ * that have ended on w. */
 static inline bool coroi_many_continues(const struct coroi_worker *w, uint64_t runnable,
 					uint64_t arg)
 {

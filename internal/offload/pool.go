@@ -83,7 +83,7 @@ const (
 	lookTurns = 64
 )
 
-// Open makes p, whose exported fields are set, ready for the calls of its scheduler, of which
+// Open makes p, whose exported fields are set, ready for the calls of its scheduler, where
 // nothing was spawned yet.
 func (p *Pool) Open() {
 	p.all, p.unseen = map[*worker]struct{}{}, true

@@ -101,7 +101,7 @@
 //
 // If the server dies: one that is killed has what it has acknowledged, and may have forgotten acks;
 // such messages come again, and are found in the snapshot. It may have forgotten deliveries, too,
-// and give their numbers to other messages, some of which are lost as the connection is: so the
+// and give their numbers to other messages, and some of these are lost as the connection is: so the
 // numbers of H5 do not count across connections. After a power failure a server without
 // sync_interval: always, or without replicas, may have lost the last messages and snapshots.
 //

@@ -192,7 +192,7 @@ func (n *Node) renew(ctx context.Context) error {
 	st := n.link.store(members)
 	begun := time.Now()
 	r, err := st.put(ctx, n.nodeKey(), encode(s), s.revision)
-	if errors.Is(err, errRevision) { // perhaps by our own put, the answer of which was lost
+	if errors.Is(err, errRevision) { // perhaps by our own put, whose answer was lost
 		e, err1 := st.get(ctx, n.nodeKey())
 		var now session
 		if err1 == nil && json.Unmarshal(e.value, &now) == nil && now.ID == s.ID {
