@@ -11,9 +11,9 @@ WORKDIR /src
 COPY Makefile ./
 COPY scripts scripts
 RUN make deps-run && rm -rf /var/lib/apt/lists/*
-COPY go.mod go.sum go.work go.work.sum ./
+COPY go.mod go.sum ./
 COPY bench/go.mod bench/go.sum bench/
-RUN go mod download
+RUN export GOWORK=off; go mod download && go -C bench mod download
 COPY . .
 RUN go build -trimpath -o /out/bench ./bench && go build -trimpath -o /out/coro ./cmd/coro
 

@@ -39,10 +39,16 @@ check: ## layout of the code, go vet, staticcheck
 	clang-format --dry-run -Werror $(C_FILES)
 	scripts/rooms.sh
 	scripts/words.sh
+	scripts/release-static.sh
+	scripts/release-static.sh --self-test
 	go vet ./... ./bench/...
 	CGO_ENABLED=0 go vet .
 	CGO_ENABLED=0 GOARCH=386 go vet ./...
 	go run $(STATICCHECK) ./... ./bench/...
+
+.PHONY: release-check
+release-check: ## HEAD's modules at their version, installed as users do from a module proxy, into empty folders
+	scripts/release-check.sh
 
 .PHONY: test-c
 test-c: ## the C tests
@@ -140,8 +146,12 @@ stress-bodies: ## 10^7 random operations of bodies, with the race detector and t
 	CORO_TEST_SCALE=20 go test -v -timeout 1h -run StressSignals .
 	CORO_TEST_SCALE=2000 CORO_TEST_GC=1 go test -race -v -timeout 3h -run StressBodies .
 
-# What has modules that coro itself does not need, and a parser: examples/httpd and bench/http.
-HTTP = GOWORK=off PKG_CONFIG_PATH=$(CURDIR)/build/llhttp
+# Modules that users may install use the tree's coro by go.work (CONTRIBUTING.md). Those below bench are
+# nobody's dependency, and need much that nothing else does: go.work does not name them, and their
+# go.mod has a replace instead.
+OFF = GOWORK=off
+# The parser of examples/httpd and bench/http.
+LLHTTP = PKG_CONFIG_PATH=$(CURDIR)/build/llhttp
 
 .PHONY: deps-http
 deps-http: deps-run
@@ -150,28 +160,28 @@ deps-http: deps-run
 .PHONY: test-nested
 test-nested: deps-http ## each module besides the root one (examples, x/nats, bench), vetted, and its short tests
 	@scripts/deps.sh libpq-dev libsqlite3-dev pkg-config postgresql
-	$(HTTP) scripts/nested.sh
+	$(LLHTTP) scripts/nested.sh
 
 .PHONY: test-examples
 test-examples: test-nested ## the same, and examples/httpd with AddressSanitizer
-	$(HTTP) go -C examples/httpd test -asan ./...
+	$(LLHTTP) go -C examples/httpd test -asan ./...
 
 .PHONY: test-nats
 test-nats: ## x/nats, a module of its own: nodes and servers that are killed; about a minute
-	GOWORK=off go -C x/nats vet ./...
-	cd x/nats && GOWORK=off go run $(STATICCHECK) ./...
-	GOWORK=off go -C x/nats test -count=1 -timeout 5m ./...
-	GOWORK=off go -C x/nats test -count=1 -short -race -timeout 5m ./...
+	go -C x/nats vet ./...
+	cd x/nats && go run $(STATICCHECK) ./...
+	go -C x/nats test -count=1 -timeout 5m ./...
+	go -C x/nats test -count=1 -short -race -timeout 5m ./...
 
 FUZZ_SECONDS ?= 60
 FUZZ_HTTPD = -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -fsanitize=fuzzer,address,undefined \
-	-fno-sanitize-recover=all -DCORO_NO_ABI_CHECK -DLLHTTP_STRICT_MODE=1 -Icsrc/include -Iexamples/httpd/server
+	-fno-sanitize-recover=all -DCORO_NO_ABI_CHECK -DLLHTTP_STRICT_MODE=1 -Iexamples/httpd/server
 
 .PHONY: fuzz-httpd
 fuzz-httpd: deps-http ## bytes to the connections of examples/httpd, for FUZZ_SECONDS (60), with clang's libFuzzer
 	@scripts/deps.sh clang libclang-rt-14-dev
 	mkdir -p build/fuzz-httpd.corpus
-	$(HTTP) sh -c 'clang $(FUZZ_HTTPD) -o build/fuzz-httpd examples/httpd/fuzz/fuzz.c examples/httpd/server/*.c \
+	$(LLHTTP) sh -c 'clang $(FUZZ_HTTPD) -o build/fuzz-httpd examples/httpd/fuzz/fuzz.c examples/httpd/server/*.c \
 		$$(pkg-config --variable=sources libllhttp) $$(pkg-config --cflags --libs libllhttp)'
 	build/fuzz-httpd -dict=examples/httpd/fuzz/http.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) \
 		-artifact_prefix=build/ build/fuzz-httpd.corpus
@@ -179,7 +189,7 @@ fuzz-httpd: deps-http ## bytes to the connections of examples/httpd, for FUZZ_SE
 .PHONY: bench-http
 bench-http: deps-http ## HTTP servers by turns: examples/httpd, a bare epoll loop, net/http, fasthttp; 10 min
 	@scripts/deps.sh wrk
-	$(HTTP) go -C bench/http run .
+	$(OFF) $(LLHTTP) go -C bench/http run .
 
 .PHONY: peers
 peers: ## coroutines and actors of other libraries and languages beside coro's, by turns (RUN: some); 25 min
@@ -190,7 +200,7 @@ peers: ## coroutines and actors of other libraries and languages beside coro's, 
 deps-peers: ## the compilers and libraries that peers need, but minicoro and libaco
 	@scripts/deps.sh $(PEER_PACKAGES)
 
-REPORT = GOWORK=off go -C bench/report
+REPORT = $(OFF) go -C bench/report
 
 .PHONY: report
 report: ## build/report/index.html, a page of charts, from docs/figures/figures.json

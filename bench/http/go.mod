@@ -3,9 +3,9 @@ module github.com/organzine/coro/bench/http
 go 1.26.0
 
 require (
-	github.com/organzine/coro v0.0.0
+	github.com/organzine/coro v0.1.0
 	github.com/organzine/coro/bench v0.0.0
-	github.com/organzine/coro/examples/httpd v0.0.0
+	github.com/organzine/coro/examples/httpd v0.1.0
 	github.com/stretchr/testify v1.12.1
 	github.com/valyala/fasthttp v1.78.0
 )

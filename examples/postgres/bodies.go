@@ -1,7 +1,9 @@
 package main
 
+//go:generate go run github.com/organzine/coro/cmd/coro header
+
 /*
-#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
+#cgo CFLAGS: -O2
 #cgo pkg-config: libpq
 #include "pq.h"
 #include <stdlib.h>

@@ -4,7 +4,7 @@ go 1.26
 
 require (
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/organzine/coro v0.0.0
+	github.com/organzine/coro v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 
@@ -14,5 +14,3 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
-
-replace github.com/organzine/coro => ../..

@@ -7,8 +7,10 @@
 // shop.c has the actors, and main hosts the main worker.
 package main
 
+//go:generate go run github.com/organzine/coro/cmd/coro header
+
 /*
-#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
+#cgo CFLAGS: -O2
 #cgo pkg-config: sqlite3
 #include "shop.h"
 #include <stdlib.h>

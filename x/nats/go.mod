@@ -2,13 +2,11 @@ module github.com/organzine/coro/x/nats
 
 go 1.26.0
 
-replace github.com/organzine/coro => ../..
-
 require (
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nuid v1.0.1
-	github.com/organzine/coro v0.0.0
+	github.com/organzine/coro v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

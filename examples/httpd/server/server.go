@@ -1,8 +1,10 @@
 // Package server has the connections of a small HTTP/1.1 server, in C.
 package server
 
+//go:generate go run github.com/organzine/coro/cmd/coro header
+
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -I${SRCDIR}/../../../csrc/include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall
 #cgo pkg-config: libllhttp
 #include "connection.h"
 #include "handlers.h"
