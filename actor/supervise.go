@@ -178,13 +178,14 @@ func (p *pool[M]) beginRestart(
 // renew makes the next state.
 func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 	p.retire(ctx, c, x)
+	c.flags |= isStarting // where this fails there is no state to go on with
 	next := p.next(x)
 	if next == nil {
 		return errNilActor
 	}
 	c.recv = next
 	c.flags &= oneAwaited - 1 // the answers that the old state awaits are dropped
-	c.flags &^= isRestarting | hasStarted | hasRetired
+	c.flags &^= isRestarting | hasStarted | hasRetired | isStarting
 	x.life++
 	x.reason = nil
 	c.armIdle(x) // it may have awaited answers

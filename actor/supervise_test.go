@@ -279,6 +279,37 @@ func TestSiblingsWithOtherDirectives(t *testing.T) {
 	}
 }
 
+// Resume goes on with a state. Where a sibling's failure restarts the actor, and its next state
+// cannot be made, there is none.
+func TestResumeWithoutANextState(t *testing.T) {
+	for name, fail := range map[string]func() *noter{
+		"nil":    func() *noter { return nil },
+		"panic":  func() *noter { panic(errBad) },
+		"goexit": func() *noter { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := oneExecutor(t)
+			made := 0
+			var bad Ref[int]
+			first := spawn(t, y, func(c *Context[int], _ int) error {
+				bad = spawn(t, c, func(*Context[int], int) error { return errBad }, Restart(5, 0))
+				_, err := Spawn(c, func() *noter {
+					if made++; made > 1 {
+						return fail()
+					}
+					return &noter{j: &journal{}, name: "b"}
+				}, Resume(), Name("beside"))
+				return err
+			}, AllForOne())
+			tellAll(t, first, 0)
+			require.NoError(t, bad.Tell(0))
+			require.ErrorContains(t, y.Run(t.Context()), "actor: beside failed: ")
+			require.Equal(t, 2, made)
+			require.EqualValues(t, 2, y.Stats().Failures)
+		})
+	}
+}
+
 func TestEscalation(t *testing.T) {
 	j := &journal{}
 	y := oneExecutor(t)

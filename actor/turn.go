@@ -21,7 +21,7 @@ const (
 	isBackingOff             // the time of a back-off is waited for
 	hasStarted               // the hook Started of the state was called
 	hasRetired               // the hook Stopped was
-	isStarting               // the hook Started is being called
+	isStarting               // a restart makes the state, or the hook Started is being called
 	isRetiring               // the hook Stopped is
 
 	// The other bits are the number of answers to AskThen that the state awaits.
