@@ -324,7 +324,8 @@ static int ask(const struct sockaddr *to, socklen_t length)
 	unsigned char byte = 41;
 	ssize_t n = -1;
 
-	CHECK_EQ(connect(fd, to, length), 0);
+	while (connect(fd, to, length) && errno != EISCONN)
+		CHECK(errno == EINTR); /* by a signal: the next call waits on */
 	CHECK_EQ(send(fd, &byte, 1, MSG_NOSIGNAL), 1);
 	for (int i = 0; i < 300 && n < 0; i++) {
 		n = recv(fd, &byte, 1, MSG_DONTWAIT);
