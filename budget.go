@@ -100,7 +100,7 @@ func (k *bodyGoroutine) spends(waits int32) bool {
 	return k.left <= 0
 }
 
-// spent has the body of k, which calls it, yield if it is time for that.
+// spent makes the body of k, which calls it, yield if it is time for that.
 func (k *bodyGoroutine) spent() {
 	if k.hasSpent() {
 		_ = k.body.Yield()

@@ -138,7 +138,7 @@ func (c *Coroutine) bindWait(ctx context.Context) *boundWait {
 	return w
 }
 
-// end has the body look whether its wait is over: it is.
+// end makes the body look whether its wait is over: it is.
 func (w *boundWait) end() {
 	w.over.Store(true)
 	w.c.pool.s.core.SendEvent(w.c.join)

@@ -163,7 +163,7 @@ func (p *pool[M]) awaitsChildren(x *side) bool {
 	return x.awaits
 }
 
-// beginEnd closes the mailbox, ends what the state has begun, and has the children stopped. control
+// beginEnd closes the mailbox, ends what the state has begun, and stops the children. control
 // does the rest. A second call finds nothing left to do.
 func (p *pool[M]) beginEnd(ctx *Context[M], c *cell[M], x *side, cause error) {
 	c.flags = c.flags&(hasStarted|hasRetired) | isEnding

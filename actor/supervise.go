@@ -160,7 +160,7 @@ func (x *side) nextPause(set *settings) time.Duration {
 	return x.pause
 }
 
-// beginRestart ends the state with what it has begun, and has the children stopped; control makes
+// beginRestart ends the state with what it has begun, and stops the children; control makes
 // the next one.
 func (p *pool[M]) beginRestart(
 	ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration,

@@ -49,7 +49,7 @@ type timer[M any] struct {
 	begun  *list.Element // in the actor's side
 }
 
-// After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is
+// After sends m to the actor when d has passed. Until then it is work (System.Rest). It is
 // accepted now: if the actor ends before, or is restarted, m becomes a dead letter at that moment.
 // In Stopped it becomes one at once. It costs some 300 ns.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
@@ -64,7 +64,7 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 	return Timer{t}
 }
 
-// Every has m sent to the actor each time that d has passed, until it is stopped, or the actor ends
+// Every sends m to the actor each time that d has passed, until it is stopped, or the actor ends
 // or is restarted: the timer belongs to the state, and Started is where the next one begins its
 // own. A message whose predecessor is not handled yet is left out; one that waits when the timer
 // ends is not handled. d is 1 µs at least. In Stopped it is nothing.
