@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -184,6 +185,66 @@ func TestSendsOfWhatIsNoMessage(t *testing.T) {
 	require.ErrorIs(t, a.Send(0, nil), coro.ErrActorEnded)
 	_, err = s.SpawnCActor(newReceiver(1))
 	require.ErrorIs(t, err, coro.ErrClosed)
+}
+
+// CheckCMessage says what Send takes, and the sizes are those that go through whole.
+func TestTheLargestMessagesOfC(t *testing.T) {
+	type (
+		message  = [coro.CMessageBytes]byte
+		question = [coro.CQuestionBytes]byte
+		answer   = [coro.CAnswerBytes]byte
+	)
+	require.NoError(t, coro.CheckCMessage[message]())
+	require.NoError(t, coro.CheckCMessage[struct{}]())
+	optionError(t, coro.CheckCMessage[[coro.CMessageBytes + 1]byte](), "CheckCMessage",
+		fmt.Sprintf("has %d bytes, and a message here up to %d", coro.CMessageBytes+1,
+			coro.CMessageBytes))
+	optionError(t, coro.CheckCMessage[struct{ s string }](), "CheckCMessage", "points into Go")
+
+	s := newScheduler(t, coro.WithWorkers(1))
+	r := newReceiver(64)
+	b, err := s.SpawnCActor(r)
+	require.NoError(t, err)
+	counting := func(to []byte) []byte {
+		for i := range to {
+			to[i] = byte(i + 1)
+		}
+		return to
+	}
+	var m message
+	require.NoError(t, b.Send(testbody.ActorAdd, counting(m[:])))
+	optionError(t, b.Send(testbody.ActorAdd, make([]byte, len(m)+1)), "CActor.Send")
+	require.NoError(t, s.Wait(soon(t)))
+	require.Equal(t, m[:], r.bytes)
+
+	var q question
+	counting(q[:])
+	_, err = coro.AskC[question, uint64](soon(t), s, b, testbody.ActorAdd, q)
+	require.ErrorIs(t, err, coro.ErrNoAnswer)
+	require.Equal(t, q[:], r.bytes)
+	_, err = coro.AskC[[coro.CQuestionBytes + 1]byte, uint64](soon(t), s, b, 0, [len(q) + 1]byte{})
+	optionError(t, err, "AskC")
+
+	answers := make(chan answer, 1)
+	go func() {
+		got, err := coro.AskC[uint64, answer](soon(t), s, b, testbody.ActorHalf, 0)
+		assert.NoError(t, err)
+		answers <- got
+	}()
+	eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.kept) == 1
+	}, "it asks")
+	var a answer
+	optionError(t, r.kept[0].Answer(make([]byte, len(a)+1)), "CAsker.Answer")
+	require.NoError(t, r.kept[0].Answer(counting(a[:])))
+	require.Equal(t, a, <-answers)
+	_, err = coro.AskC[uint64, [coro.CAnswerBytes + 1]byte](soon(t), s, b, 0, 0)
+	optionError(t, err, "AskC")
+	require.NoError(t, b.Stop())
+	<-r.ended
+	finish(t, s)
 }
 
 func TestAFullMailboxInC(t *testing.T) {

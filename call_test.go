@@ -95,17 +95,22 @@ func TestCallTellsHowTheBodyEnds(t *testing.T) {
 	finish(t, s)
 }
 
+// endsSoon is a context that errEnough ends in 5 ms.
+func endsSoon() context.Context {
+	ctx, cancel := context.WithCancelCause(background)
+	time.AfterFunc(5*time.Millisecond, func() { cancel(errEnough) })
+	return ctx
+}
+
 func TestCallWaitsForAParkedBody(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
-	ctx, cancel := context.WithCancelCause(background)
-	ended := errors.New("ended")
-	time.AfterFunc(5*time.Millisecond, func() { cancel(ended) })
+	ctx := endsSoon()
 	_, err := park.Call(ctx, s, coro.None{})
-	require.ErrorIs(t, err, ended)
+	require.ErrorIs(t, err, errEnough)
 	finish(t, s)
 
 	_, err = park.Call(ctx, s, coro.None{})
-	require.ErrorIs(t, err, ended, "the context has ended before")
+	require.ErrorIs(t, err, errEnough, "the context has ended before")
 	late, stop := context.WithTimeout(background, 5*time.Millisecond)
 	defer stop()
 	_, err = park.Call(late, s, coro.None{})

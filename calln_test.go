@@ -3,17 +3,17 @@
 package coro_test
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+var mayFail = coro.MustFunc[testbody.MayFail, int64](testbody.MayFailBody)
 
 func TestCallNStoresEachResult(t *testing.T) {
 	for _, workers := range []int{1, 2} {
@@ -63,14 +63,45 @@ func TestCallNTellsTheFirstThatFails(t *testing.T) {
 	finish(t, s)
 }
 
+// Of some failures, in several parts of the calls, the error is the first one's; the results of the
+// others stand.
+func TestCallNNamesTheCallThatFails(t *testing.T) {
+	n := 20_000
+	firsts := []int{0, 1, 8191, 8192, 19_999}
+	results := make([]int64, n)
+	s := newScheduler(t, coro.WithWorkers(2))
+	for _, first := range firsts {
+		args := make([]testbody.MayFail, n)
+		for i := range args {
+			args[i] = testbody.MayFail{Number: int64(i)}
+			results[i] = -1
+		}
+		args[first].Code, args[n-1].Code = int64(first+1), int64(first+1)
+		err := mayFail.CallN(background, s, args, results)
+		var call *coro.CallError
+		require.ErrorAs(t, err, &call)
+		assert.Equal(t, first, call.Index)
+		assert.Equal(t, fmt.Sprintf("coro: call %d: %v", first, call.Err), err.Error())
+		var body *coro.BodyError
+		require.ErrorAs(t, err, &body, "it is wrapped")
+		assert.Equal(t, first+1, body.Code)
+		for i, r := range results {
+			if args[i].Code == 0 {
+				require.EqualValues(t, 2*i, r)
+			} else {
+				require.Zero(t, r)
+			}
+		}
+	}
+	finish(t, s)
+}
+
 func TestCallNWhoseContextEnds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	ctx, cancel := context.WithCancelCause(background)
-	ended := errors.New("ended")
-	time.AfterFunc(5*time.Millisecond, func() { cancel(ended) })
+	ctx := endsSoon()
 	results := make([]int64, 100)
-	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), ended)
-	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), ended)
+	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), errEnough)
+	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), errEnough)
 	stats := s.Stats()
 	assert.Positive(t, stats.Live, "the calls that have started go on")
 	closedEarly(t, s.Close(expired))

@@ -121,9 +121,14 @@ func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
 				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
 					ResultBytes: 8}))
 			<-began
+			ctx, cancel := context.WithCancelCause(background)
+			cancel(errEnough)
+			err = s.Close(ctx)
 			var running *coro.RunningError
-			require.ErrorAs(t, s.Close(expired), &running)
-			assert.Contains(t, running.Funcs, "deaf "+name)
+			require.ErrorAs(t, err, &running)
+			assert.Equal(t, []string{"deaf " + name}, running.Funcs)
+			assert.ErrorIs(t, err, errEnough, "why Close stopped waiting")
+			assert.ErrorContains(t, err, "coro: close: still running: deaf "+name+": ")
 			close(end)
 			assert.NoError(t, s.Close(soon(t)))
 		})

@@ -62,6 +62,11 @@ func TestManyDenseCoroutinesWaitWithoutStacks(t *testing.T) {
 	assert.GreaterOrEqual(t, st.Dense.Blocks, n-2*4)
 	assert.Positive(t, st.Dense.P50)
 	assert.GreaterOrEqual(t, st.Dense.P99, st.Dense.P50)
+	// A block has room for the frames, and for little else.
+	copied := int(st.Dense.CopiedBytes / st.Dense.CopiedOut)
+	assert.LessOrEqual(t, copied, st.Dense.P99)
+	assert.Greater(t, copied, st.Dense.P50/2)
+	assert.Zero(t, st.Dense.Private)
 	blocked, count := s.Blocked(1)
 	require.Equal(t, n, count)
 	assert.Equal(t, "park", blocked[0].Func)
@@ -79,6 +84,36 @@ func TestManyDenseCoroutinesWaitWithoutStacks(t *testing.T) {
 	assert.Zero(t, st.Dense.Blocks)
 	s.Trim()
 	assert.Zero(t, s.Stats().Stacks)
+}
+
+// Frames of more than half a stack are not copied: their coroutine keeps the stack.
+func TestDenseCoroutinesWithLargeFramesKeepTheirStacks(t *testing.T) {
+	const n, stacks = 10, 2
+	goOn := make(chan struct{})
+	waits := coro.MustExportFunc(func(_ context.Context, b []byte) ([]byte, error) {
+		<-goOn
+		return b, nil
+	})
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithSharedStacks(stacks, coro.StackMin))
+	var tasks []*coro.Task[int64]
+	for range n {
+		task, err := denseTurns.Start(s, testbody.Calls{ID: uint32(waits),
+			How: testbody.Offload, N: 2})
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	eventually(t, func() bool { return s.Stats().Calls.InFlight == n }, "all call")
+	st := s.Stats()
+	assert.EqualValues(t, n-stacks, st.Dense.Private)
+	assert.Zero(t, st.Dense.CopiedOut)
+	assert.Zero(t, st.Dense.CopiedBytes)
+	close(goOn)
+	for _, task := range tasks {
+		right, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, right)
+	}
+	finish(t, s)
 }
 
 func TestDenseCoroutinesCallGo(t *testing.T) {

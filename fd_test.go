@@ -174,15 +174,19 @@ func TestAdoptOfOtherKinds(t *testing.T) {
 	require.NoError(t, err, "the path stays")
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
-	_, err = f.Conn()
-	var wrong *coro.BackError
-	if err != nil { // it depends on Go whether that is a connection
-		require.ErrorAs(t, err, &wrong)
-		l, err = net.FileListener(wrong.File)
-		require.NoError(t, err)
-		require.NoError(t, wrong.File.Close())
-		require.NoError(t, l.Close())
-	}
+	l, err = f.Listener()
+	require.NoError(t, err)
+	_, err = f.Listener()
+	require.ErrorIs(t, err, net.ErrClosed, "it is Go's again")
+	client, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	accepted, err := l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, accepted.Close())
+	_, err = client.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
 
 	p, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -206,6 +210,32 @@ func TestAdoptOfOtherKinds(t *testing.T) {
 	assert.Equal(t, "x", string(got))
 	require.NoError(t, r.Close())
 	require.NoError(t, w.Close())
+	finish(t, s)
+}
+
+// What comes back as something else is open, in the error.
+func TestWhatComesBackIsNoSocket(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	for name, back := range map[string]func(coro.FD) error{
+		"Conn":       func(f coro.FD) error { _, err := f.Conn(); return err },
+		"Listener":   func(f coro.FD) error { _, err := f.Listener(); return err },
+		"PacketConn": func(f coro.FD) error { _, err := f.PacketConn(); return err },
+	} {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		f, err := s.Adopt(r)
+		require.NoError(t, err)
+		err = back(f)
+		require.ErrorIs(t, err, syscall.ENOTSOCK, name)
+		require.ErrorContains(t, err, "coro: FD: ", name)
+		var wrong *coro.BackError
+		require.ErrorAs(t, err, &wrong, name)
+		require.ErrorIs(t, f.Close(), net.ErrClosed, name)
+		require.NoError(t, w.Close())
+		_, err = wrong.File.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, name)
+		require.NoError(t, wrong.File.Close(), name)
+	}
 	finish(t, s)
 }
 

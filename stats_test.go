@@ -5,6 +5,8 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/organzine/coro"
@@ -122,6 +124,51 @@ func TestStatsShowWhatIsUnderWay(t *testing.T) {
 			assert.EqualValues(t, 10, st.Offloaded)
 		}
 	})
+}
+
+// A wake-up counts as remote on the worker that it has come to, if another thread has sent it.
+func TestStatsCountRemoteWakes(t *testing.T) {
+	const n = 20
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithoutLending())
+	_, err := pingPong.Call(soon(t), s, n)
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(soon(t)))
+	assert.Zero(t, s.Stats().PerWorker[0].RemoteWakes, "coroutines of one worker wake each other")
+	var tasks []*coro.Task[int32]
+	for range n {
+		task, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	parked(t, s, n)
+	for _, task := range tasks {
+		require.NoError(t, task.Wake())
+		_, err := wait(t, task)
+		require.NoError(t, err)
+	}
+	finish(t, s)
+	assert.EqualValues(t, n, s.Stats().PerWorker[0].RemoteWakes)
+}
+
+// Light guards are those of a kernel that has MADV_GUARD_INSTALL, and whose guards hold.
+func TestStatsSayWhetherGuardsAreLight(t *testing.T) {
+	const guardInstall = 102
+	page, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, syscall.Munmap(page)) }()
+	light := false
+	if syscall.Madvise(page, guardInstall) == nil { // an emulator may ignore it
+		var fds [2]int
+		require.NoError(t, syscall.Pipe(fds[:]))
+		_, err = syscall.Write(fds[1], page)
+		light = errors.Is(err, syscall.EFAULT)
+		require.NoError(t, syscall.Close(fds[0]))
+		require.NoError(t, syscall.Close(fds[1]))
+	}
+	s := newScheduler(t, coro.WithWorkers(1))
+	assert.Equal(t, light, s.Stats().LightGuards)
+	finish(t, s)
 }
 
 // What never started is counted by the reason, C and Go bodies alike.

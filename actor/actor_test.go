@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/organzine/coro/internal/steal"
 	"github.com/stretchr/testify/require"
 )
 
@@ -59,6 +60,62 @@ func TestMessagesAreHandledInOrder(t *testing.T) {
 type ping struct {
 	from Ref[ping]
 	left int
+}
+
+// One turn makes more actors active than an executor's queue has room for: the others go to the
+// system's queue, each once, and its messages stay in order.
+func TestATurnThatMakesManyActorsActive(t *testing.T) {
+	const actors, each = 5*steal.Room + 3, 3
+	for n := range 2 {
+		y := open(t, Executors(n+1))
+		var got [actors]int
+		refs := make([]Ref[int], actors)
+		for i := range refs {
+			refs[i] = spawn(t, y, func(_ *Context[int], m int) error {
+				if m != got[i] {
+					t.Errorf("%d came as number %d", m, got[i])
+				}
+				got[i]++
+				return nil
+			})
+		}
+		sends := spawn(t, y, func(*Context[int], int) error {
+			for m := range each {
+				for _, r := range refs {
+					if err := r.Tell(m); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		require.NoError(t, sends.Tell(0))
+		rest(t, y)
+		for i := range got {
+			require.Equal(t, each, got[i])
+		}
+		require.EqualValues(t, 1+each*actors, y.Stats().Handled)
+	}
+}
+
+// Name is the same in a call as outside: what Spawn was told, or the type and the address.
+func TestNames(t *testing.T) {
+	y := open(t)
+	said := make(chan string, 1)
+	says := func(c *Context[int], _ int) error { said <- c.Name(); return nil }
+	for _, opts := range [][]SpawnOption{nil, {Waiting()}} {
+		named := spawn(t, y, says, append(opts, Name("it"))...)
+		require.NoError(t, named.Tell(1))
+		require.Equal(t, "it", <-said)
+		require.Equal(t, "it", named.Name())
+		other, another := spawn(t, y, says, opts...), spawn(t, y, says, opts...)
+		require.NoError(t, other.Tell(1))
+		require.Equal(t, other.Name(), <-said)
+		require.Contains(t, other.Name(), "Func[int]@0x")
+		require.NotEqual(t, other.Name(), another.Name())
+		named.Stop()
+		<-named.Done()
+	}
 }
 
 func TestActorsTellEachOther(t *testing.T) {
@@ -122,7 +179,10 @@ func TestStopAndDeadLetters(t *testing.T) {
 	<-a.Done()
 	require.Equal(t, Ended{"a", nil}, <-ended)
 	require.Len(t, letters, 3)
-	require.Equal(t, 2, letters[0].Message)
+	for i, d := range letters {
+		require.Equal(t, DeadLetter{"a", i + 2, Stopped, ErrStopped}, d)
+		require.Equal(t, "stopped", d.Cause.String())
+	}
 	require.ErrorIs(t, a.Tell(1), ErrStopped)
 	require.ErrorContains(t, a.Tell(1), "actor: a: stopped")
 	require.NoError(t, watches.Tell(Ended{}), "watch one that has ended")

@@ -240,8 +240,8 @@ func TestTheFunctionOfWatchIsTheWatchers(t *testing.T) {
 
 // A behaviour that fails with a notice: the message is a dead letter, after the tries.
 func TestANoticeThatFailsIsADeadLetter(t *testing.T) {
-	var dead []any
-	y := open(t, OnDeadLetter(func(d DeadLetter) { dead = append(dead, d.Message) }))
+	var dead []DeadLetter
+	y := open(t, OnDeadLetter(func(d DeadLetter) { dead = append(dead, d) }))
 	target := spawn(t, y, nothing[int])
 	tries, called := 0, 0
 	w := spawn(t, y, func(c *Context[int], m int) error {
@@ -257,7 +257,11 @@ func TestANoticeThatFailsIsADeadLetter(t *testing.T) {
 	<-target.Done()
 	rest(t, y)
 	require.Equal(t, [...]int{3, 1}, [...]int{tries, called})
-	require.Equal(t, []any{2}, dead)
+	require.Len(t, dead, 1)
+	require.Equal(t, 2, dead[0].Message)
+	require.Equal(t, "failed", dead[0].Cause.String())
+	require.ErrorAs(t, dead[0].Err, new(*Failure))
+	require.ErrorIs(t, dead[0].Err, errBad)
 }
 
 // A spawnsAtTheEnd spawns a child in Stopped.

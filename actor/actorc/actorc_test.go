@@ -167,6 +167,32 @@ func TestTheActorOfGoEnds(t *testing.T) {
 	require.NoError(t, c.Drain())
 }
 
+// The end of an actor in C, by a drain or with its scheduler, is not that of the actor of Go.
+func TestTheActorsInCEnd(t *testing.T) {
+	const n = 100
+	s, y, ctx := open(t)
+	end := &adder{end: n + 1, done: make(chan uint64, 1)}
+	to, err := actor.Spawn(y, func() *adder { return end })
+	require.NoError(t, err)
+	decode := func(m coro.CMessage) (uint64, error) {
+		return binary.NativeEndian.Uint64(m.Payload()), nil
+	}
+	drained, err := actorc.In(s, to, decode)
+	require.NoError(t, err)
+	_, err = actorc.In(s, to, decode) // it ends with s
+	require.NoError(t, err)
+	_, err = flood.Call(ctx, s, testbody.Flood{To: uint64(drained), N: n})
+	require.NoError(t, err)
+	require.NoError(t, drained.Drain())
+	require.NoError(t, s.Wait(ctx))
+	require.ErrorIs(t, drained.Stop(), coro.ErrActorEnded)
+	require.NoError(t, s.Close(ctx))
+	require.Zero(t, s.Stats().HookFailures)
+	require.NoError(t, to.Tell(n+1))
+	require.EqualValues(t, (n+1)*(n+2)/2, <-end.done)
+	require.False(t, end.disorder)
+}
+
 func TestSendWaitsForRoomInC(t *testing.T) {
 	s, y, ctx := open(t)
 	c, err := spawnC.Call(ctx, s, testbody.Actor{Room: 1})

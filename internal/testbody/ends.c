@@ -12,6 +12,15 @@ void testbody_fail(void *arg, void *result)
 	coro_fail(f.code, f.text);
 }
 
+void testbody_may_fail(void *arg, void *result)
+{
+	struct testbody_may_fail f = *(struct testbody_may_fail *)arg;
+
+	if (f.code)
+		coro_fail((int)f.code, NULL);
+	*(int64_t *)result = 2 * f.number;
+}
+
 intptr_t testbody_fail_by_hand(void *arg, intptr_t first)
 {
 	const struct testbody_failure *f = arg;

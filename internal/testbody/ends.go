@@ -11,6 +11,7 @@ import "unsafe"
 // The bodies of ends.h.
 var (
 	Fail        = unsafe.Pointer(C.testbody_fail)
+	MayFailBody = unsafe.Pointer(C.testbody_may_fail)
 	FailByHand  = unsafe.Pointer(C.testbody_fail_by_hand)
 	JoinFailed  = unsafe.Pointer(C.testbody_join_failed)
 	Trade       = unsafe.Pointer(C.testbody_trade)
@@ -18,9 +19,11 @@ var (
 	Asks        = unsafe.Pointer(C.testbody_asks)
 )
 
-// Failure has the layout of struct testbody_failure, Joined of testbody_joined, Order of
-// testbody_order, Trader of testbody_trader, Ask of testbody_ask, Asked of testbody_asked.
+// Failure has the layout of struct testbody_failure, MayFail of testbody_may_fail, Joined of
+// testbody_joined, Order of testbody_order, Trader of testbody_trader, Ask of testbody_ask, Asked of
+// testbody_asked.
 type (
+	MayFail struct{ Number, Code int64 }
 	Failure struct {
 		Code int32
 		Text [40]byte

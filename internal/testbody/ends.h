@@ -11,7 +11,13 @@ struct testbody_failure {
 };
 void testbody_fail(void *arg, void *result);
 
-/* The same by hand; arg: a struct testbody_failure in C memory. */
+/* Fails with the code, unless that is 0; result int64_t: twice the number. */
+struct testbody_may_fail {
+	int64_t number, code;
+};
+void testbody_may_fail(void *arg, void *result);
+
+/* As testbody_fail, by hand; arg: a struct testbody_failure in C memory. */
 intptr_t testbody_fail_by_hand(void *arg, intptr_t first);
 
 /* arg: a handle; joins it, and tells with what it has failed. */

@@ -324,6 +324,13 @@ TEST(actor_misuse)
 	bad.batch = 0;
 	bad.behave = NULL;
 	CHECK_EQ(coro_actor_spawn(s, &bad, &n, &a), CORO_EINVAL);
+	bad = counter;
+	bad.room = CORO_ROOM_MAX + 1;
+	CHECK_EQ(coro_actor_spawn(s, &bad, &n, &a), CORO_EINVAL);
+	bad.room = CORO_ROOM_MAX;
+	CHECK_EQ(coro_actor_send(actor(s, &bad, &n), 0, "x", 1), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(n, 1);
 	a = actor(s, &counter, &n);
 	CHECK_EQ(coro_actor_send(a, CORO_MESSAGE_SYSTEM, "x", 1), CORO_EINVAL);
 	CHECK_EQ(coro_actor_send(a, 0, "x", CORO_MESSAGE_BYTES + 1), CORO_EINVAL);
@@ -337,7 +344,7 @@ TEST(actor_misuse)
 	CHECK_EQ(coro_actor_stats_of(NULL, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_actor_send(a, 0, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(n, 1);
+	CHECK_EQ(n, 2);
 	finish(s);
 }
 

@@ -70,6 +70,42 @@ TEST(dispatch_abort)
 	CHECK(strcmp(story, "ababababab") == 0);
 }
 
+static int fails_with_a_text(void)
+{
+	return coro_fail(7, "nobody can ask for it");
+}
+
+static void fails_deep(void *arg)
+{
+	(void)arg;
+	fails_with_a_text();
+}
+
+static void fails(struct player *p)
+{
+	CHECK_EQ(coro_defer(tell, (void *)"f"), CORO_OK);
+	if (p->id % 2)
+		CHECK_EQ(coro_dispatch_block(), CORO_OK);
+	if (p->id == 4)
+		CHECK_EQ(coro_call_on_stack(STACK, fails_deep, NULL), CORO_OK);
+	at_depth(10, fails_with_a_text);
+}
+
+/* What has failed has a status of its own, and the others go on. */
+TEST(dispatch_fail)
+{
+	fifo_open(0);
+	story[0] = 0;
+	struct player *p = fifo_enter_many(6, fails);
+	p[5].body = blocks_once;
+	fifo_run();
+	CHECK(strcmp(story, "fffff") == 0);
+	for (unsigned i = 0; i < 6; i++)
+		CHECK_EQ(coro_dispatch_status(&p[i].own), i < 5 ? CORO_FAILED : CORO_FINISHED);
+	free(p);
+	fifo_close();
+}
+
 static void exits(struct player *p)
 {
 	CHECK_EQ(coro_defer(tell_and_block, (void *)")"), CORO_OK);

@@ -11,8 +11,8 @@
 static uint64_t done;
 static coro_scheduler *sched, *other;
 
-/* The stand-in has three functions. 1 fails. 2 claims to have written more than there is room for.
- * 3 checks where it is. */
+/* The stand-in has four functions. 1 fails. 2 claims to have written more than there is room for.
+ * 3 checks where it is. 4 has a result of 100 bytes, which it writes nowhere: there is less room. */
 static void serve(struct coroi_worker *w)
 {
 	for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
@@ -23,6 +23,10 @@ static void serve(struct coroi_worker *w)
 		} else if (c->id == 2) {
 			memset(c->result, 7, c->result_bytes);
 			c->got = c->result_bytes + 1;
+		} else if (c->id == 4) {
+			CHECK(c->result_bytes < 100);
+			c->status = CORO_ETOOBIG;
+			c->got = 100;
 		} else {
 			CHECK_EQ(c->id, 3);
 			CHECK(coroi_go_inside(sched));
@@ -81,10 +85,36 @@ static void gets_too_much(void *arg, void *result)
 	add_one(&done);
 }
 
+static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
+
 TEST(gocall_that_writes_too_much)
 {
-	static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
 	run(&dense, gets_too_much);
+}
+
+/* A caller is told how large a result is that does not fit, and nothing of it is written. */
+static void gets_none(void *arg, void *result)
+{
+	unsigned char room[24];
+	size_t got = 0;
+	(void)arg;
+	(void)result;
+
+	memset(room, 1, sizeof room);
+	CHECK_EQ(coro_call_go_inline(4, NULL, 0, room, sizeof room, &got), CORO_ETOOBIG);
+	CHECK_EQ(got, 100);
+	CHECK_EQ(coro_call_go_inline(4, NULL, 0, room, 1, NULL), CORO_ETOOBIG);
+	for (int i = 0; i < 24; i++)
+		CHECK_EQ(room[i], 1);
+	CHECK_EQ(coro_call_error(NULL, 0), 0);
+	add_one(&done);
+}
+
+TEST(gocall_result_that_does_not_fit)
+{
+	run(NULL, gets_none);
+	run(&dense, gets_none);
+	CHECK(strstr(coro_strerror(CORO_ETOOBIG), "larger than the buffer"));
 }
 
 /* The length of the text is returned wherever the text goes. Without memory there is no text. */
