@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -45,13 +46,40 @@ func ExampleScheduler_Adopt() {
 		check(echoes.Spawn(s, fd))
 	}()
 
-	conn, err := net.Dial("tcp", l.Addr().String())
+	fmt.Println(answerTo("hello, C", l.Addr()))
+	// Output: hello, C
+}
+
+// No goroutine has a part in what is served, but that Serve returns to.
+func ExampleScheduler_Serve() {
+	s, err := coro.New()
 	check(err)
-	_, err = io.WriteString(conn, "hello, C")
+	defer s.Close(context.Background())
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	ctx, quit := context.WithCancelCause(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l, echoes) }()
+	fmt.Println(answerTo("one", l.Addr()))
+	fmt.Println(answerTo("two", l.Addr()))
+	quit(errors.New("enough")) // closes l, and lets connections finish
+	fmt.Println(<-served)
+	// Output:
+	// one
+	// two
+	// enough
+}
+
+// answerTo is what a server sends back to text.
+func answerTo(text string, at net.Addr) string {
+	conn, err := net.Dial(at.Network(), at.String())
+	check(err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, text)
 	check(err)
 	check(conn.(*net.TCPConn).CloseWrite())
 	answer, err := io.ReadAll(conn)
 	check(err)
-	fmt.Printf("%s\n", answer)
-	// Output: hello, C
+	return string(answer)
 }

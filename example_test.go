@@ -150,6 +150,46 @@ func ExampleScheduler_Run() {
 	// coro: stale handle: its coroutine has ended
 }
 
+// Rest waits for the end of all that goroutines have begun, and tells if nothing will end it.
+func ExampleScheduler_Rest() {
+	ctx := context.Background()
+	s, err := coro.New()
+	check(err)
+	defer s.Close(ctx)
+
+	var next coro.Handle
+	for range 2 { // each waits for a permit, and passes it on
+		task, err := relay.Start(s, next)
+		check(err)
+		next = task.Handle()
+	}
+	fmt.Println(s.Rest(ctx))
+	check(next.Wake())
+	fmt.Println(s.Rest(ctx))
+	// Output:
+	// coro: deadlock: 2 coroutines wait for ever; relay in park; relay in park
+	// <nil>
+}
+
+// The hook is called when everything rests, and coroutines are left: here a goroutine has forgotten
+// to wake one.
+func ExampleWithStallHook() {
+	ctx := context.Background()
+	stalled := make(chan int, 1)
+	s, err := coro.New(coro.WithStallHook(func(blocked int) { stalled <- blocked }))
+	check(err)
+	defer s.Close(ctx)
+
+	task, err := relay.Start(s, 0)
+	check(err)
+	fmt.Println("coroutines that wait:", <-stalled)
+	check(task.Wake())
+	fmt.Println(s.Wait(ctx))
+	// Output:
+	// coroutines that wait: 1
+	// <nil>
+}
+
 // A Generator is one C coroutine that Go resumes by hand; it needs no scheduler.
 //
 //	intptr_t fibonacci(void *arg, intptr_t sent)
