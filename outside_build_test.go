@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/csrc/include"
 )
 
 // A main package that is a library as well.
@@ -165,7 +165,10 @@ func noneButPublicNames(t *testing.T, library string) {
 	defer file.Close()
 	symbols, err := file.DynamicSymbols()
 	require.NoError(t, err)
-	header := csrc.Header() + csrc.HeaderIO() + csrc.HeaderActor()
+	header := ""
+	for _, name := range include.Names {
+		header += include.Text(name)
+	}
 	public := 0
 	for _, s := range symbols {
 		if s.Section == elf.SHN_UNDEF || !coreName.MatchString(s.Name) {
@@ -227,6 +230,6 @@ func TestAnotherModuleTestsItsOwnBodies(t *testing.T) {
 		"bodies/mine.c":         strings.ReplaceAll(outsideBody, `"mine.h"`, `"../mine.h"`),
 		"mine.h":                outsideHeader,
 	})
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header", "-o", "bodies/coro.h")
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header", "-dir", "bodies")
 	assert.Contains(t, o.run("go", "test", "-v", "./..."), "--- PASS: TestSum")
 }

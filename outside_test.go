@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/csrc/include"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -186,7 +186,7 @@ func ours(t *testing.T, more map[string]string) *outside {
 
 func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 	o := ours(t, nil)
-	assert.Equal(t, csrc.Header(), o.read("coro.h"))
+	assert.Equal(t, include.Text("coro.h"), o.read("coro.h"))
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	o.run("go", "vet", ".")
 	sums, err := os.ReadFile(filepath.Join(o.dir, "go.sum"))
@@ -203,8 +203,10 @@ func TestAVendoredModuleHasTheCommandAndItsFiles(t *testing.T) {
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	assert.NoDirExists(t, filepath.Join(o.dir, "vendor/github.com/stretchr"))
 
-	assert.Empty(t, o.run("go", "tool", "coro", "header", "-o", "again.h"))
-	assert.Equal(t, csrc.Header(), o.read("again.h"))
+	o.write("again/nothing", "")
+	assert.Regexp(t, "^wrote again/coro.h of coro .*, CORO_VERSION [0-9]+\n$",
+		o.run("go", "tool", "coro", "header", "-dir", "again"))
+	assert.Equal(t, include.Text("coro.h"), o.read("again/coro.h"))
 	assert.Equal(t, "wrote coro-gdb.py; in gdb: source coro-gdb.py, then: help coro\n",
 		o.run("go", "tool", "coro", "gdb"))
 	assert.Empty(t, o.run("go", "tool", "coro", "gen"))
@@ -274,4 +276,27 @@ func TestACrossBuildHasNoRequiresCgo(t *testing.T) {
 	assert.NotContains(t, o.run("go", list...), file)
 	o.env = append(o.env, "CGO_ENABLED=1", "CC=gcc")
 	assert.Contains(t, o.run("go", list...), file)
+}
+
+// What coro init writes into an empty folder runs at once.
+func TestInitStartsAProgram(t *testing.T) {
+	needs(t, "gcc")
+	o := newOutside(t, nil)
+	o.run("go", "mod", "edit", "-tool=github.com/organzine/coro/cmd/coro")
+	out := o.run("go", "tool", "coro", "init")
+	for _, name := range []string{"coro.h", "body.c", "main.go", "main_test.go", "bodies_gen.go"} {
+		assert.Contains(t, out, "wrote "+name)
+		assert.FileExists(t, filepath.Join(o.dir, name))
+	}
+	assert.Equal(t, "77031 comes to 1 in 350 steps\n", o.run("go", "run", "."))
+	assert.Contains(t, o.run("go", "test", "-v", "."), "--- PASS: TestSteps")
+	o.run("go", "vet", ".")
+	assert.Empty(t, o.run("gofmt", "-l", "."))
+
+	before := o.read("bodies_gen.go")
+	o.run("go", "generate")
+	assert.Equal(t, before, o.read("bodies_gen.go"))
+	out, err := o.try("go", "tool", "coro", "init")
+	assert.Error(t, err)
+	assert.Contains(t, out, "bodies_gen.go is here already: use an empty folder")
 }

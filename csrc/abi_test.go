@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/organzine/coro/csrc/include"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -38,14 +39,23 @@ func declared(header string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]
 }
 
+// allHeaders are the texts of what users include, one after the other.
+func allHeaders() (text string) {
+	for _, name := range include.Names {
+		text += include.Text(name)
+	}
+	return text
+}
+
 func TestTheHeaderHasANewVersionIfItDeclaresSomethingElse(t *testing.T) {
-	version := versionLine.FindStringSubmatch(Header())
+	version := versionLine.FindStringSubmatch(include.Text("coro.h"))
 	require.NotNil(t, version, "coro.h has a version")
-	assert.True(t, version[1] == abiVersion && declared(Header()+HeaderIO()+HeaderActor()) == abiHash,
+	hash := declared(allHeaders())
+	assert.True(t, version[1] == abiVersion && hash == abiHash,
 		"coro.h declares something else than in version %s. So copies of it in users' modules may "+
 			"not fit any more.\nRaise CORO_VERSION in csrc/include/coro.h by 1, unless that was "+
 			"done since the last release.\nThen write abiVersion = %q and abiHash = %q in %s.",
-		abiVersion, version[1], declared(Header()+HeaderIO()+HeaderActor()), "csrc/abi_test.go")
+		abiVersion, version[1], hash, "csrc/abi_test.go")
 }
 
 func TestTheHashIsOfDeclarationsAlone(t *testing.T) {
@@ -74,7 +84,7 @@ func TestAnotherVersionOfTheHeaderDoesNotLink(t *testing.T) {
 		out, err := exec.Command(how[0], args...).CombinedOutput()
 		return string(out), err
 	}
-	old := versionLine.ReplaceAllString(Header(), "#define CORO_VERSION 0")
+	old := versionLine.ReplaceAllString(include.Text("coro.h"), "#define CORO_VERSION 0")
 	for _, how := range []string{
 		"gcc -x c", "clang -x c", "g++ -x c++", "clang++ -x c++", "gcc -shared -fPIC -x c",
 		"gcc -flto -O2 -x c", "gcc -s -pie -fPIE -x c", "gcc -static -x c",
@@ -84,7 +94,7 @@ func TestAnotherVersionOfTheHeaderDoesNotLink(t *testing.T) {
 			if _, err := exec.LookPath(how[0]); err != nil {
 				t.Skip(err)
 			}
-			out, err := link(Header(), "", how...)
+			out, err := link(include.Text("coro.h"), "", how...)
 			require.NoError(t, err, out)
 			out, err = link(old, "", how...)
 			require.Error(t, err)

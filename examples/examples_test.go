@@ -95,7 +95,7 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 	run(t, dir, env, "go", "mod", "init", "example.org/outside")
 	run(t, dir, env, "go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
 		"-replace=github.com/organzine/coro="+repository)
-	run(t, dir, env, "go", "build", "-o", "header", "github.com/organzine/coro/cmd/coro")
+	run(t, dir, env, "go", "build", "-o", "coro", "github.com/organzine/coro/cmd/coro")
 	for name := range outputs {
 		copyExample(t, dir, env, name)
 	}
@@ -122,9 +122,7 @@ func copyExample(t *testing.T, dir string, env []string, name string) {
 	require.NoError(t, os.CopyFS(to, os.DirFS(name)))
 	for _, pattern := range []string{"*.c", "*/*.c"} {
 		if c, _ := filepath.Glob(filepath.Join(to, pattern)); len(c) > 0 {
-			for _, header := range []string{"header", "header-io"} {
-				run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "header"), header)
-			}
+			run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "coro"), "header", "coro_io.h")
 		}
 	}
 }

@@ -1,31 +1,46 @@
 // Command coro helps to build programs that bring C coroutines of their own.
 //
-//	coro header [-o file]   write coro.h as one file
-//	coro header-io [-o file]   write coro_io.h, which includes coro.h: sockets and files
-//	coro header-actor [-o file]   write coro_actor.h, which includes coro.h: actors in C
-//	coro gdb [-o file]      write coro-gdb.py, commands for gdb that show coroutines
-//	coro info               tell what the C core finds here
-//	coro gen                write Go for the C bodies that CORO_BODY defines
+//	coro init      start a program with a C body in this folder
+//	coro header    write coro.h and the other headers beside C code
+//	coro gen       write Go for the C bodies that CORO_BODY defines
+//	coro gdb       write coro-gdb.py, commands for gdb that show coroutines
+//	coro doctor    look whether coro works here, and what is missing
+//	coro version   print the versions of coro and of its headers
+//	coro help      explain a command
 //
 // A module keeps the command in a tool line of its go.mod, so that its version is that of the
 // module coro, and go mod vendor vendors it:
 //
+//	go mod init example.org/first
 //	go get -tool github.com/organzine/coro/cmd/coro
-//	go tool coro header
+//	go tool coro init
+//	go run .
 //
-// A module that imports coro links its C symbols, but has no include path to its header. Write the
-// header beside the cgo files that need it, and commit it with them. After an update of coro write
-// it again: a program with a copy that does not fit does not link, and the linker's message says so
-// (CORO_VERSION).
+// The status is 0; 1 if the command fails; 2 if its arguments are wrong. No command but gen and
+// doctor needs a C compiler.
+//
+// # Headers
+//
+// A module that imports coro links its C symbols, but has no include path to its headers. Coro
+// header writes coro.h into a folder, with the headers that it is told the names of (coro_io.h:
+// sockets and files; coro_actor.h: actors in C), and those of coro that lie there already. Commit
+// them with the C files. After an update of coro write them again: a program with a copy that does
+// not fit does not link, and the linker's message says so (CORO_VERSION).
+//
+//	coro header               coro.h, and what is there already
+//	coro header coro_io.h     coro_io.h, too
+//	coro header -dir bodies   into another folder
+//	coro header -check        write nothing, and fail if a file is not what would be written
 //
 // # Go for C bodies
 //
 //	//go:generate go tool coro gen -o bodies_gen.go bodies.c -- -DNDEBUG
 //
-// Coro gen compiles the C files, by default all of the folder, and reads the debug information. It
-// writes one Go file: a coro.Func for each body that CORO_BODY defines, and Go types with the
-// layout of the C structs and enums that the bodies take and return, with their comments. The file
-// does not compile where a size or an offset is another in C or in Go. docs/typed.md has more.
+// Coro gen compiles the C and C++ files, by default all of the folder, and reads the debug
+// information. It writes one Go file: a coro.Func for each body that CORO_BODY defines, and Go types
+// with the layout of the C structs and enums that the bodies take and return, with their comments.
+// The file does not compile where a size or an offset is another in C or in Go. docs/typed.md has
+// more.
 //
 //	-o file          the Go file, by default bodies_gen.go
 //	-check           write nothing, and fail if the file is not what would be written
@@ -36,21 +51,29 @@
 //	-include header  a header for the Go file to include besides those that have the structs
 //	-linked          bodies of files that cgo does not compile are linked in another way
 //
-// The compiler is $CC, or that of the go command. It gets $CGO_CPPFLAGS, $CGO_CFLAGS, and what
-// comes after --. The #cgo lines of Go files are not read: give their -I and -D again.
+// The compiler is $CC, for C++ $CXX, or that of the go command. It gets $CGO_CPPFLAGS,
+// $CGO_CFLAGS, for C++ $CGO_CXXFLAGS, and what comes after --. The #cgo lines of Go files are not
+// read: give their -I and -D again.
+//
+// # What works here
+//
+// Coro doctor tells system, Go, cgo and the C compiler, what the kernel has that coro makes use of,
+// and the limits that a program with many coroutines meets: a line each, with the remedy. "FAIL" is
+// what keeps coro from working, "slow" what it does without. It fails if any line does.
 package main
 
 import (
-	"context"
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
-	"github.com/organzine/coro"
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/csrc/include"
 	"github.com/organzine/coro/internal/bodygen"
+	"github.com/organzine/coro/internal/usage"
 )
 
 // gdbScript holds the commands for gdb.
@@ -58,82 +81,118 @@ import (
 //go:embed coro-gdb.py
 var gdbScript string
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "coro:", err)
-		os.Exit(1)
+// A command is given the arguments behind its name.
+type command struct {
+	name, does string
+	run        func(args []string, out io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{"init", "start a program with a C body in this folder", initialize},
+		{"header", "write coro.h and the other headers beside C code", writeHeaders},
+		{"gen", "write Go for the C bodies that CORO_BODY defines", bodygen.Main},
+		{"gdb", "write coro-gdb.py, commands for gdb that show coroutines", writeGDB},
+		{"doctor", "look whether coro works here, and what is missing", doctor},
+		{"version", "print the versions of coro and of its headers", printVersion},
+		{"help", "explain a command: coro help gen", help},
 	}
 }
 
-func run(args []string, out io.Writer) error {
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run returns the status.
+func run(args []string, out, messages io.Writer) int {
+	err := dispatch(args, out)
+	var wrong *usage.Error
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &wrong):
+		fmt.Fprintln(messages, "coro:", err)
+		return 2
+	}
+	fmt.Fprintln(messages, "coro:", err)
+	return 1
+}
+
+func dispatch(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: coro header [-o file] | coro header-io [-o file] | "+
-			"coro header-actor [-o file] | coro gdb [-o file] | coro info | %s", bodygen.Usage)
+		return &usage.Error{Text: "the command is missing"}
 	}
-	switch args[0] {
-	case "header":
-		_, err := write("header", "coro.h", csrc.Header(), args[1:], out)
-		return err
-	case "header-io":
-		_, err := write("header-io", "coro_io.h", csrc.HeaderIO(), args[1:], out)
-		return err
-	case "header-actor":
-		_, err := write("header-actor", "coro_actor.h", csrc.HeaderActor(), args[1:], out)
-		return err
-	case "gdb":
-		name, err := write("gdb", "coro-gdb.py", gdbScript, args[1:], out)
-		if err == nil && name != "-" {
-			_, err = fmt.Fprintf(out,
-				"wrote %s; in gdb: source %[1]s, then: help coro\n", name)
+	name, args := args[0], args[1:]
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-version", "--version":
+		name = "version"
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(args, out)
 		}
+	}
+	return &usage.Error{Text: fmt.Sprintf("there is no command %q", name)}
+}
+
+func help(args []string, out io.Writer) error {
+	set := usage.Flags("help")
+	if err := usage.Parse(set, args, "coro help [command]", out); err != nil {
 		return err
-	case "info":
-		return info(out)
-	case "gen":
-		return bodygen.Main(args[1:], os.Stderr)
 	}
-	return fmt.Errorf("unknown command %q: use header, header-io, header-actor, gdb, info or gen", args[0])
+	switch set.NArg() {
+	case 0:
+		fmt.Fprint(out, "Coro helps to build programs that bring C coroutines of their own.\n\n")
+		for _, c := range commands() {
+			fmt.Fprintf(out, "  coro %-8s  %s\n", c.name, c.does)
+		}
+		return nil
+	case 1:
+		return dispatch([]string{set.Arg(0), "-h"}, out)
+	}
+	return &usage.Error{Command: "help", Text: "give the name of one command"}
 }
 
-// write writes the text to the file that the arguments of a command name, or else to the file
-// usual. It returns the name; "-" is out.
-func write(command, usual, text string, args []string, out io.Writer) (string, error) {
-	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	name := flags.String("o", usual, "file to write; - for standard output")
-	if err := flags.Parse(args); err != nil {
-		return "", err
+func printVersion(args []string, out io.Writer) error {
+	set := usage.Flags("version")
+	if err := usage.Parse(set, args, "coro version", out); err != nil {
+		return err
 	}
-	if flags.NArg() > 0 {
-		return "", fmt.Errorf("%s: unexpected argument %q", command, flags.Arg(0))
+	if err := usage.NoArguments(set); err != nil {
+		return err
 	}
-	if *name == "-" {
-		_, err := io.WriteString(out, text)
-		return *name, err
-	}
-	return *name, os.WriteFile(*name, []byte(text), 0o666)
+	_, err := fmt.Fprintf(out, "coro %s, headers with CORO_VERSION %s\n", moduleVersion(),
+		include.Version())
+	return err
 }
 
-func info(out io.Writer) error {
-	s, err := coro.New()
+// moduleVersion is the version of the module coro: "(devel)" in its own tree.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+func writeGDB(args []string, out io.Writer) error {
+	set := usage.Flags("gdb")
+	name := set.String("o", "coro-gdb.py", "`file` to write; - for standard output")
+	err := usage.Parse(set, args, "coro gdb [-o file]\n\n"+
+		"Write commands for gdb that list coroutines and show their stacks.\n", out)
+	if err == nil {
+		err = usage.NoArguments(set)
+	}
 	if err != nil {
 		return err
 	}
-	st := s.Stats()
-	fmt.Fprintf(out, "workers      %d (GOMAXPROCS)\n", st.Workers)
-	fmt.Fprintf(out, "doors        %s\n", choose(st.Membarrier, "asymmetric (membarrier)",
-		"exchange: membarrier is refused here, a switch costs about 5 ns more"))
-	fmt.Fprintf(out, "guards       %s\n", choose(st.LightGuards,
-		"MADV_GUARD_INSTALL: no mapping each",
-		"mprotect: two mappings a stack, limited by vm.max_map_count"))
-	fmt.Fprintf(out, "stack        %d bytes by default, %d to %d\n", coro.StackDefault,
-		coro.StackMin, coro.StackMax)
-	fmt.Fprintf(out, "inline       %d bytes of argument, and of result\n", coro.InlineBytes)
-	return s.Close(context.Background())
-}
-
-func choose(ok bool, yes, no string) string {
-	if ok {
-		return yes
+	if *name == "-" {
+		_, err := io.WriteString(out, gdbScript)
+		return err
 	}
-	return no
+	if err := os.WriteFile(*name, []byte(gdbScript), 0o666); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "wrote %s; in gdb: source %[1]s, then: help coro\n", *name)
+	return err
 }

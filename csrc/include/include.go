@@ -1,10 +1,46 @@
 // Package include is the public C header of coro, for C bodies and for the core itself: coro.h,
-// which includes its parts.
+// which includes its parts, and those that include coro.h.
 package include
 
-import "embed"
+import (
+	"embed"
+	"regexp"
+	"strings"
+)
 
 // Headers are the files of the header.
 //
 //go:embed *.h
 var Headers embed.FS
+
+// Names are the headers that users include. Those but the first, coro.h, include that.
+var Names = []string{"coro.h", "coro_io.h", "coro_actor.h"}
+
+var (
+	ownInclude  = regexp.MustCompile(`(?m)^#include "([a-z_]+\.h)".*\n`)
+	versionLine = regexp.MustCompile(`(?m)^#define CORO_VERSION (\d+)$`)
+)
+
+// Text is one of the headers of Names as one file, for modules that have no path to its parts: each
+// part stands where coro.h includes it.
+func Text(name string) string {
+	if name != Names[0] {
+		return part(name)
+	}
+	text := ownInclude.ReplaceAllStringFunc(part(name), func(line string) string {
+		return part(ownInclude.FindStringSubmatch(line)[1]) + "\n"
+	})
+	return strings.ReplaceAll(text, "\n\n\n", "\n\n")
+}
+
+// Version is the header's CORO_VERSION.
+func Version() string { return versionLine.FindStringSubmatch(part(Names[0]))[1] }
+
+// part is one file of the public header.
+func part(name string) string {
+	text, err := Headers.ReadFile(name)
+	if err != nil {
+		panic(err) // a file that is embedded is there
+	}
+	return string(text)
+}

@@ -7,8 +7,7 @@
 //
 // To use it in a module of your own, copy the folder, and write the headers beside the C file with
 //
-//	go run github.com/organzine/coro/cmd/coro header
-//	go run github.com/organzine/coro/cmd/coro header-io
+//	go run github.com/organzine/coro/cmd/coro header coro_io.h
 package main
 
 /*

@@ -140,8 +140,8 @@ const char *coro_strerror(int status);
 
 /*
  * A coroutine's function. arg points to the coroutine's own copy of the bytes given at spawn,
- * aligned to 16; NULL if there were none. result points to CORO_INLINE_BYTES, zeroed, aligned to 16:
- * where its result goes, or, if none was asked for, scratch. Both end with the coroutine.
+ * aligned to 16; NULL if there were none. result points to CORO_INLINE_BYTES, zeroed, aligned to
+ * 16: where its result goes, or, if none was asked for, scratch. Both end with the coroutine.
  */
 typedef void (*coro_fn)(void *arg, void *result);
 
@@ -194,8 +194,8 @@ int coro_resume(coro_t *co, intptr_t send, intptr_t *received);
 
 /*
  * coro_resume_error - with what co, which has ended by coro_fail, has failed, until it is reset or
- * freed: *code (if not NULL), 0 if co has not failed; and the text, of which at most bytes - 1
- * bytes and a zero are copied.
+ * freed: *code (if not NULL), 0 if co has not failed; and the text: at most bytes - 1 bytes
+ * and a zero are copied.
  *
  * Returns: the length of the whole text; 0: there is none.
  */
@@ -512,8 +512,8 @@ int coro_join_until(coro_handle target, void *result, size_t result_bytes, uint6
 
 /*
  * coro_join_error - with what the last coroutine has failed for which a call of the current one, a
- * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text, of which at
- * most bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is
+ * join or coro_scope_wait, has met CORO_EFAILED: *code (if not NULL), and the text: at most
+ * bytes - 1 bytes and a zero are copied. Of a Go body that has returned an error the code is
  * 0, and the text the error's. Where there is no memory, the code alone is kept, until the next
  * wait with a deadline.
  *
@@ -1145,6 +1145,25 @@ int coro_thread_begin(void);
  * coro_thread_begin. */
 int coro_thread_end(void);
 
+/*
+ * coro_unblock_signals - call fn(arg) on the calling thread, with the signal mask that the process
+ * was started with: for a fn that starts programs, by posix_spawn, popen, system, or fork and exec.
+ * A program inherits the mask of the thread that starts it. The threads of workers and of
+ * coro_blocking block all signals but faults and two of Go's: a program that is started there
+ * without this call ignores SIGTERM, SIGINT and SIGPIPE.
+ *
+ * fn must return, and must not wait: it is a no-wait section. A SIGPIPE that an earlier write to a
+ * broken pipe has left pending on the thread is dropped. A signal that comes meanwhile may be
+ * handled on this thread: by Go's handlers on its signal stack, by a handler without SA_ONSTACK on
+ * the caller's stack.
+ *
+ * Thread:   any.
+ * Blocking: as fn does. To start a program takes about a millisecond: do it in coro_blocking.
+ * Cost:     three or four system calls, about 1 us.
+ * Returns:  CORO_OK after fn has returned; CORO_EINVAL if fn is NULL.
+ */
+int coro_unblock_signals(void (*fn)(void *), void *arg);
+
 #endif
 
 /*
@@ -1558,7 +1577,7 @@ size_t coro_scheduler_trim(coro_scheduler *s);
 /*
  * coro_dispatch.h - coroutines that are run in the order that a policy decides. A part of coro.h.
  *
- * Two things, neither of which uses a scheduler: the dispatcher for one thread, with a policy of
+ * Two things that use no scheduler: the dispatcher for one thread, with a policy of
  * the user's own; and pools of threads with a dispatcher each, and one of two ready-made policies.
  */
 #ifndef CORO_DISPATCH_H

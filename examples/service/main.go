@@ -22,7 +22,7 @@
 // To use it in a module of your own, copy the folder, put your module's path into the import of
 // bodies, and write the header beside the C file with
 //
-//	go run github.com/organzine/coro/cmd/coro header -o bodies/coro.h
+//	go run github.com/organzine/coro/cmd/coro header -dir bodies
 package main
 
 import (

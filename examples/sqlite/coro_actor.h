@@ -154,10 +154,11 @@ typedef struct coro_actor_kind {
 int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state, coro_actor *out);
 
 /*
- * coro_actor_spawn_on - the same, and all turns of the actor run on one worker, as pinned coroutines
- * do: a library that wants all calls from one thread, or data that lies in one core's cache. worker
- * as in coro_attr: its number + 1, or CORO_HERE; 0: as coro_actor_spawn. Use a dedicated worker, or
- * the main one (coro_scheduler_host), where others shall not keep the actor waiting, nor it them.
+ * coro_actor_spawn_on - the same, and all turns of the actor run on one worker, as pinned
+ * coroutines do: a library that wants all calls from one thread, or data that lies in one core's
+ * cache. worker as in coro_attr: its number + 1, or CORO_HERE; 0: as coro_actor_spawn. Use a
+ * dedicated worker, or the main one (coro_scheduler_host), where others shall not keep the actor
+ * waiting, nor it them.
  *
  * Cost:    waking it from another worker as much as a wake-up of a coroutine there, from its own
  *          30 ns more than another actor.
@@ -213,9 +214,9 @@ int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, siz
 
 /*
  * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now:
- * if the actor ends before, it becomes a dead letter at once, with the cause of the end. Until it is
- * sent, or dead, it is work: the end of the scheduler waits for it. It is never early, and late by
- * some 100 us. Messages that are due at the same time come in the order of the calls.
+ * if the actor ends before, it becomes a dead letter at once, with the cause of the end. Until it
+ * is sent, or dead, it is work: the end of the scheduler waits for it. It is never early, and late
+ * by some 100 us. Messages that are due at the same time come in the order of the calls.
  *
  * Cost:    some 100 ns, and as many when it is sent; some 90 bytes until then.
  * Returns: as coro_actor_send.

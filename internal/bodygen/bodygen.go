@@ -20,11 +20,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/organzine/coro/internal/usage"
 )
 
-// Usage is how the command is called.
-const Usage = "coro gen [-check] [-o file] [-pkg name] [-name C=Go]... [-skip body]... " +
-	"[-type C]... [-include header]... [-linked] [file.c]... [-- compiler flags]"
+// help is how the command is called.
+const help = "coro gen [-check] [-o file] [-pkg name] [-name C=Go]... [-skip body]... " +
+	"[-type C]... [-include header]... [-linked] [file]... [-- compiler flags]\n\n" +
+	"Write Go for the C bodies that CORO_BODY defines in C and C++ files, by default those of " +
+	"the folder.\n\n"
 
 // config is what the arguments say.
 type config struct {
@@ -41,9 +45,9 @@ type config struct {
 }
 
 // Main is the command with its arguments. It writes the Go file, or, with -check, returns an error
-// if the file is not as it would be written.
-func Main(args []string, messages io.Writer) error {
-	c, err := parse(args, messages)
+// if the file is not as it would be written. Help, if it is asked for, goes to out.
+func Main(args []string, out io.Writer) error {
+	c, err := parse(args, out)
 	if err != nil {
 		return err
 	}
@@ -65,17 +69,12 @@ func Main(args []string, messages io.Writer) error {
 	return nil
 }
 
-func parse(args []string, messages io.Writer) (*config, error) {
+func parse(args []string, out io.Writer) (*config, error) {
 	c := &config{names: map[string]string{}}
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, c.flags = args[:i], args[i+1:]
 	}
-	set := flag.NewFlagSet("gen", flag.ContinueOnError)
-	set.SetOutput(messages)
-	set.Usage = func() {
-		fmt.Fprintln(messages, "usage:", Usage)
-		set.PrintDefaults()
-	}
+	set := usage.Flags("gen")
 	set.BoolVar(&c.check, "check", false,
 		"do not write, but fail if the file is stale")
 	set.StringVar(&c.output, "o", "bodies_gen.go", "Go `file` to write")
@@ -90,7 +89,7 @@ func parse(args []string, messages io.Writer) (*config, error) {
 		"`header` for the Go file to include besides those that have the structs")
 	set.BoolVar(&c.linked, "linked", false,
 		"the bodies are linked, also where cgo does not seem to compile a C file")
-	if err := set.Parse(args); err != nil {
+	if err := usage.Parse(set, args, help, out); err != nil {
 		return nil, err
 	}
 	c.sources = set.Args()
@@ -98,8 +97,8 @@ func parse(args []string, messages io.Writer) (*config, error) {
 }
 
 // list defines a flag that may be given more than once.
-func list(set *flag.FlagSet, to *[]string, name, usage string) {
-	set.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
+func list(set *flag.FlagSet, to *[]string, name, what string) {
+	set.Func(name, what, func(s string) error { *to = append(*to, s); return nil })
 }
 
 func (c *config) rename(s string) error {
@@ -113,16 +112,19 @@ func (c *config) rename(s string) error {
 
 func (c *config) defaults() error {
 	if len(c.sources) == 0 {
-		c.sources, _ = filepath.Glob("*.c")
+		for _, ext := range extensions {
+			files, _ := filepath.Glob("*" + ext)
+			c.sources = append(c.sources, files...)
+		}
 	}
 	if len(c.sources) == 0 {
-		return errors.New("gen: there is no C file here: " +
+		return errors.New("gen: there is no C or C++ file here: " +
 			"name the files that have bodies")
 	}
 	for _, s := range c.sources {
-		if filepath.Ext(s) != ".c" {
-			return fmt.Errorf("gen: %s is not a C file: compiler flags come after --",
-				s)
+		if !isSource(s) {
+			return &usage.Error{Command: "gen", Text: s + " is not a C or C++ file: " +
+				"compiler flags come after --"}
 		}
 	}
 	for _, header := range c.includes {
@@ -153,6 +155,15 @@ func (c *config) packageHere() string {
 	}
 	return ""
 }
+
+// extensions are those of the files that cgo compiles: C, and, but for the first, C++.
+var extensions = []string{".c", ".cc", ".cpp", ".cxx"}
+
+// isSource tells of a file that cgo compiles, by its name.
+func isSource(file string) bool { return slices.Contains(extensions, filepath.Ext(file)) }
+
+// isCxx tells of a C++ file.
+func isCxx(file string) bool { return isSource(file) && filepath.Ext(file) != extensions[0] }
 
 // generate returns the text of the Go file.
 func (c *config) generate() ([]byte, error) {

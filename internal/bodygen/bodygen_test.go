@@ -74,7 +74,7 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 			_, line, ok := bytes.Cut(text, []byte("\n//go:generate go run github.com/organzine/coro/cmd/coro gen "))
 			require.True(t, ok, name)
 			line, _, _ = bytes.Cut(line, []byte("\n"))
-			words, err := split(string(line))
+			words, err := Split(string(line))
 			require.NoError(t, err)
 			require.NoError(t, gen(append([]string{"-check"}, words...)...), name)
 			found++
@@ -230,10 +230,10 @@ func TestNamesAreGivenOnTheCommandLine(t *testing.T) {
 
 func TestTheCommandLineIsChecked(t *testing.T) {
 	folder(t, map[string]string{"sub/x.c": "#include \"coro.h\"\nCORO_BODY(x, coro_none, coro_none, 0)\n{\n}\n"})
-	assert.ErrorContains(t, gen(), "there is no C file here")
+	assert.ErrorContains(t, gen(), "there is no C or C++ file here")
 	assert.ErrorContains(t, gen("sub/x.c"), "use -pkg")
 	assert.ErrorContains(t, gen("-pkg", "p", "-unknown"), "unknown")
-	assert.ErrorContains(t, gen("-pkg", "p", "sub/x.c", "-Isub"), "-Isub is not a C file")
+	assert.ErrorContains(t, gen("-pkg", "p", "sub/x.c", "-Isub"), "-Isub is not a C or C++ file")
 	assert.ErrorIs(t, gen("-pkg", "p", "y.c"), os.ErrNotExist)
 	t.Setenv("CC", "no-such-compiler -m64")
 	assert.ErrorContains(t, gen("-pkg", "p", "sub/x.c"), `there is no C compiler "no-such-compiler"`)
@@ -249,7 +249,7 @@ func TestWordsAreSplitAsTheGoCommandDoes(t *testing.T) {
 		" ccache  gcc\t-O2 ":      {"ccache", "gcc", "-O2"},
 		`'-I/a b' "-Dx='y'" "" z`: {"-I/a b", "-Dx='y'", "", "z"},
 	} {
-		words, err := split(text)
+		words, err := Split(text)
 		assert.NoError(t, err)
 		assert.Equal(t, want, words, text)
 	}

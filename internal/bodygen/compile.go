@@ -23,8 +23,8 @@ func (c *config) compile(source string) (*object, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "body.o")
-	args, err := command(c.flags)
+	out, l := filepath.Join(dir, "body.o"), languageOf(source)
+	args, err := command(source, c.flags)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func (c *config) compile(source string) (*object, error) {
 	text, err := cmd.CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("there is no C compiler %q: install gcc, or name another "+
-			"in $CC", args[0])
+		return nil, fmt.Errorf("there is no %s compiler %q: install %s, or name another "+
+			"in $%s", l.name, args[0], l.usual, l.variable)
 	case err != nil:
 		return nil, fmt.Errorf("%s does not compile: %w\n%s(%s)", source, err, text,
 			hint(text))
@@ -77,14 +77,30 @@ func hint(text []byte) string {
 	return "compiler flags come after --, as in coro gen x.c -- -Iinclude"
 }
 
+// A language is one that bodies are written in, and its compiler.
+type language struct {
+	name     string
+	variable string // of the environment: names the compiler
+	flags    string // of the environment
+	usual    string // a compiler
+}
+
+func languageOf(source string) language {
+	if isCxx(source) {
+		return language{"C++", "CXX", "CGO_CXXFLAGS", "g++"}
+	}
+	return language{"C", "CC", "CGO_CFLAGS", "gcc"}
+}
+
 // command is the compiler with the flags of the environment, and then those of the command line.
-func command(flags []string) (args []string, err error) {
-	for _, name := range []string{"CC", "CGO_CPPFLAGS", "CGO_CFLAGS"} {
+func command(source string, flags []string) (args []string, err error) {
+	l := languageOf(source)
+	for _, name := range []string{l.variable, "CGO_CPPFLAGS", l.flags} {
 		value := os.Getenv(name)
-		if name == "CC" && value == "" {
-			value = usualCompiler()
+		if name == l.variable && value == "" {
+			value = l.usualCompiler()
 		}
-		words, err := split(value)
+		words, err := Split(value)
 		if err != nil {
 			return nil, fmt.Errorf("$%s: %w", name, err)
 		}
@@ -94,16 +110,16 @@ func command(flags []string) (args []string, err error) {
 }
 
 // usualCompiler is the one that the go command uses.
-func usualCompiler() string {
-	out, err := exec.Command("go", "env", "CC").Output()
-	if cc := strings.TrimSpace(string(out)); err == nil && cc != "" {
-		return cc
+func (l language) usualCompiler() string {
+	out, err := exec.Command("go", "env", l.variable).Output()
+	if name := strings.TrimSpace(string(out)); err == nil && name != "" {
+		return name
 	}
-	return "gcc"
+	return l.usual
 }
 
-// split splits words at spaces, as the go command does: ' and " quote a whole word.
-func split(s string) (words []string, err error) {
+// Split splits words at spaces, as the go command does: ' and " quote a whole word.
+func Split(s string) (words []string, err error) {
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		end, skip := strings.IndexAny(s, " \t\n"), 0
 		if s[0] == '"' || s[0] == '\'' {

@@ -55,8 +55,9 @@ typedef uint64_t coro_fd;
 #define CORO_ERRNO(status)     ((status) <= -4096 ? (int)(-4096 - (status)) : 0)
 #define CORO_OF_ERRNO(number_) (-4096 - (number_))
 
-/* Directions. CORO_REQUEST is CORO_IN for what begins a request: a wait ends, too, with CORO_ECLOSED,
- * when nothing has come and the server that has accepted the connection ends (coro_serve). */
+/* Directions. CORO_REQUEST is CORO_IN for what begins a request: a wait ends, too, with
+ * CORO_ECLOSED, when nothing has come and the server that has accepted the connection ends
+ * (coro_serve). */
 enum { CORO_IN = 1, CORO_OUT = 2, CORO_REQUEST = 4 };
 
 /* For adopt: coro_fd_close and the end of the scheduler do not close(2) the descriptor. It is
@@ -94,9 +95,9 @@ int coro_fd_close(coro_fd f);
 int coro_fd_number(coro_fd f);
 
 /* coro_fd_wait - wait until a direction is ready, for a library that makes its system calls itself.
- * It may return too early, never too late. A library whose last call has said EAGAIN waits; one that
- * has not tried yet tries first. coro_select waits for several, and for channels. Returns: also
- * CORO_EINVAL. */
+ * It may return too early, never too late. A library whose last call has said EAGAIN waits; one
+ * that has not tried yet tries first. coro_select waits for several, and for channels. Returns:
+ * also CORO_EINVAL. */
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline);
 
 /*
@@ -126,8 +127,8 @@ int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64
 
 /* coro_read_full - read until the buffer is full, or the end comes. *got: how many bytes were read,
  * with an error too. coro_write_all - write all; *put: how many were written. coro_writev_all - the
- * same; the array v is changed. Of 0 bytes they make no call. Returns: CORO_OK, with *got < bytes at
- * the end; a status. */
+ * same; the array v is changed. Of 0 bytes they make no call. Returns: CORO_OK, with *got < bytes
+ * at the end; a status. */
 int coro_read_full(coro_fd f, void *buffer, size_t bytes, size_t *got, uint64_t deadline);
 int coro_write_all(coro_fd f, const void *buffer, size_t bytes, size_t *put, uint64_t deadline);
 int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t deadline);
@@ -217,8 +218,8 @@ int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline
 int coro_serve_ends(coro_fd f);
 
 /* coro_connect - as connect(2). Where a Unix socket's queue is full the call tries again until the
- * deadline, after 1 ms, and then after twice the time, up to 32 ms; with the deadline 0 the status is
- * that of EAGAIN. After another error the descriptor is to be closed. */
+ * deadline, after 1 ms, and then after twice the time, up to 32 ms; with the deadline 0 the status
+ * is that of EAGAIN. After another error the descriptor is to be closed. */
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline);
 
 /* coro_shutdown - as shutdown(2). It wakes a call that waits. */

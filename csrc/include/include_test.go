@@ -1,37 +1,34 @@
-package csrc
+package include
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/organzine/coro/csrc/include"
 )
 
 func TestTheHeaderHasAllItsPartsInOneFile(t *testing.T) {
-	text := Header()
+	text := Text("coro.h")
 	assert.NotContains(t, text, "#include \"")
-	files, err := include.Headers.ReadDir(".")
+	files, err := Headers.ReadDir(".")
 	require.NoError(t, err)
 	for _, f := range files {
-		if f.Name() != "coro.h" && f.Name() != "coro_io.h" && f.Name() != "coro_actor.h" {
+		if !slices.Contains(Names, f.Name()) {
 			assert.Equal(t, 1, strings.Count(text, part(f.Name())), f.Name())
 		}
 	}
 }
 
 func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "coro.h")
-	require.NoError(t, os.WriteFile(name, []byte(Header()), 0o666))
-	withIO := strings.TrimSuffix(name, ".h") + "_io.h"
-	require.NoError(t, os.WriteFile(withIO, []byte(HeaderIO()), 0o666))
-	withActors := strings.TrimSuffix(name, ".h") + "_actor.h"
-	require.NoError(t, os.WriteFile(withActors, []byte(HeaderActor()), 0o666))
+	dir := t.TempDir()
+	for _, name := range Names {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(Text(name)), 0o666))
+	}
 	for _, compiler := range [][]string{
 		{"gcc", "-x", "c", "-std=c11"},
 		{"clang", "-x", "c", "-std=c11"},
@@ -43,13 +40,12 @@ func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			main := name + ".main" // includes it twice
-			require.NoError(t, os.WriteFile(main, []byte(""+
-				"#include \"coro.h\"\n#include \"coro.h\"\n"+
-				"#include \"coro_io.h\"\n#include \"coro_io.h\"\n"+
-				"#include \"coro_actor.h\"\n#include \"coro_actor.h\"\n"+
-				"int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"),
-				0o666))
+			main, text := filepath.Join(dir, "main"), ""
+			for _, name := range Names {
+				text += strings.Repeat("#include \""+name+"\"\n", 2)
+			}
+			text += "int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"
+			require.NoError(t, os.WriteFile(main, []byte(text), 0o666))
 			args := append(compiler[1:],
 				"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-S", "-o", "-", main)
 			out, err := exec.Command(path, args...).CombinedOutput()
