@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "84d5c835c7ed39de"
+	abiHash    = "2f6d91de92b8cd42"
 )
 
 var (

@@ -47,9 +47,11 @@
  *   Registers   A switch preserves what the C ABI calls callee-saved. It does not preserve the
  *               signal mask, nor the floating-point control words (MXCSR, x87 CW, FPCR): restore
  *               these before suspending.
- *   C++         The behaviour is undefined if an exception leaves a coroutine's function, or any
- *               other function that was given to these calls; and if a coroutine suspends inside a
- *               catch block. Exceptions that are thrown and caught between two such calls are fine.
+ *   C++         An exception that leaves a body of CORO_BODY makes that fail (CORO_THREW). The
+ *               behaviour is undefined if one leaves any other function that was given to these
+ *               calls, and if a coroutine suspends inside a catch block, or in a destructor that an
+ *               exception runs: what is being handled belongs to the thread. A try block may
+ *               suspend. coro_exit and its like run no destructors.
  *   Go          A coroutine must not call into Go by itself: its stack is not one that Go can grow
  *               or scan. coro_call_go has it done.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
@@ -59,6 +61,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cpp_exceptions
+#include <exception>
+#endif
 
 /*
  * CORO_VERSION - the version of what this header declares. A copy of the header fits the linked

@@ -25,6 +25,7 @@ type die struct {
 	object   *object
 	files    []*dwarf.LineFile // of its unit
 	dir      string            // where its unit was compiled
+	above    *die              // nil: a unit
 	children []*die
 }
 
@@ -66,7 +67,7 @@ func read(file *elf.File) (*object, error) {
 			open = nil
 		} else if n := len(open); n > 0 {
 			above := open[n-1]
-			d.files, d.dir = above.files, above.dir
+			d.files, d.dir, d.above = above.files, above.dir, above
 			above.children = append(above.children, d)
 		}
 		if entry.Children {

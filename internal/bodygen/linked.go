@@ -41,7 +41,7 @@ func (g *generator) link(o *object, bodies []*body) error {
 
 // once checks that no file but that of b defines the body too.
 func (g *generator) once(b *body, file string, machine elf.Machine) error {
-	if filepath.Ext(file) == ".c" {
+	if isSource(file) {
 		if !g.linked && g.compiled(file, machine) == nil {
 			return fmt.Errorf("the body %s is defined in %s, which cgo compiles by "+
 				"itself too: do not include it", b.name, place(b.at))
@@ -50,7 +50,7 @@ func (g *generator) once(b *body, file string, machine elf.Machine) error {
 	}
 	others, ok := g.inHeader[file]
 	if !ok {
-		others = g.includedFrom(file)
+		others = g.includedFrom(file, filepath.Ext(b.source))
 		g.inHeader[file] = others
 	}
 	if slices.Contains(others, b.name) {
@@ -61,14 +61,14 @@ func (g *generator) once(b *body, file string, machine elf.Machine) error {
 	return nil
 }
 
-// includedFrom are the bodies that each file gets which includes a header.
-func (g *generator) includedFrom(header string) (names []string) {
+// includedFrom are the bodies that each file gets which includes a header, in the language of ext.
+func (g *generator) includedFrom(header, ext string) (names []string) {
 	dir, err := os.MkdirTemp("", "coro-gen-")
 	if err != nil {
 		return nil
 	}
 	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "includes.c")
+	name := filepath.Join(dir, "includes"+ext)
 	text := fmt.Sprintf("#include \"%s\"\n", header)
 	if os.WriteFile(name, []byte(text), 0o666) != nil {
 		return nil

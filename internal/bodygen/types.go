@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/organzine/coro/csrc/include"
 )
 
 // A goType is the Go type of a C type.
@@ -54,7 +56,8 @@ const (
 	encUnsignedChar = 8
 	encUTF          = 16
 
-	attrVector = dwarf.Attr(0x2107) // DW_AT_GNU_vector
+	attrVector    = dwarf.Attr(0x2107) // DW_AT_GNU_vector
+	attrEnumClass = dwarf.Attr(0x6d)   // DW_AT_enum_class
 )
 
 // A spot says where a type is used.
@@ -80,6 +83,10 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	if t == nil {
 		return goType{}, at.refuse("is void: coro_none says that there is none")
 	}
+	if what := onlyCxx(t); what != "" {
+		return goType{}, at.refuse("%s, which C has not, and the Go file includes the "+
+			"header as C: use a type of C, or %s", what, remedy)
+	}
 	switch t.Tag {
 	case dwarf.TagTypedef:
 		if typ, ok := g.coroType(t); ok {
@@ -101,6 +108,30 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 			"array of bytes that C copies out of, or %s", remedy)
 	}
 	return goType{}, at.refuse("has a type that Go has not (%s): %s", cText(t), remedy)
+}
+
+// onlyCxx says what of C++ a type is; "": it may be one of C.
+func onlyCxx(t *die) string {
+	for d := t.above; d != nil; d = d.above {
+		if d.Tag == dwarf.TagNamespace {
+			return "is in a namespace"
+		}
+	}
+	switch {
+	case t.Tag == dwarf.TagClassType:
+		return "is a class"
+	case t.Tag == dwarf.TagReferenceType || t.Tag == dwarf.TagRvalueReferenceType:
+		return "is a reference"
+	case t.Tag == dwarf.TagPtrToMemberType:
+		return "is a pointer to a member"
+	case len(t.below(dwarf.TagInheritance)) > 0:
+		return "has a base class"
+	case t.Tag == dwarf.TagStructType && t.Val(dwarf.AttrContainingType) != nil:
+		return "has virtual functions"
+	case t.Val(attrEnumClass) == true:
+		return "is an enum class"
+	}
+	return ""
 }
 
 // The numbers of coro.h that have types in Go.
@@ -278,4 +309,4 @@ func isCoro(file string) bool {
 // standsAlone tells of a header of coro that coro.h does not include.
 func standsAlone(file string) bool { return slices.Contains(alone, filepath.Base(file)) }
 
-var alone = []string{"coro_io.h", "coro_actor.h"}
+var alone = include.Names[1:]

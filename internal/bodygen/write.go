@@ -85,7 +85,7 @@ func (g *generator) include(n *named, t *die) error {
 		g.header(filepath.Base(file))
 		return nil
 	}
-	if filepath.Ext(file) == ".c" {
+	if isSource(file) {
 		return fmt.Errorf("%s is defined in %s: move it into a header, so that the Go "+
 			"file can include that and check the layout", n.cName, filepath.Base(file))
 	}

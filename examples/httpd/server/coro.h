@@ -47,9 +47,11 @@
  *   Registers   A switch preserves what the C ABI calls callee-saved. It does not preserve the
  *               signal mask, nor the floating-point control words (MXCSR, x87 CW, FPCR): restore
  *               these before suspending.
- *   C++         The behaviour is undefined if an exception leaves a coroutine's function, or any
- *               other function that was given to these calls; and if a coroutine suspends inside a
- *               catch block. Exceptions that are thrown and caught between two such calls are fine.
+ *   C++         An exception that leaves a body of CORO_BODY makes that fail (CORO_THREW). The
+ *               behaviour is undefined if one leaves any other function that was given to these
+ *               calls, and if a coroutine suspends inside a catch block, or in a destructor that an
+ *               exception runs: what is being handled belongs to the thread. A try block may
+ *               suspend. coro_exit and its like run no destructors.
  *   Go          A coroutine must not call into Go by itself: its stack is not one that Go can grow
  *               or scan. coro_call_go has it done.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
@@ -59,6 +61,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cpp_exceptions
+#include <exception>
+#endif
 
 /*
  * CORO_VERSION - the version of what this header declares. A copy of the header fits the linked
@@ -628,6 +633,9 @@ struct coro_body_desc {
  * The body may do what any coro_fn may, call setjmp too. It takes one jump more where the compiler
  * does not put it into add.
  *
+ * In C++, where exceptions are on, one that leaves the body ends it as coro_fail does, with the code
+ * CORO_THREW and the text of what(), if it is a std::exception.
+ *
  * CORO_BODY_STACK - the same for a body that needs stack_bytes of stack, CORO_STACK_MIN to
  * CORO_STACK_MAX, and is not dense. Go gives a coroutine as much; coro_spawn_attr goes by its
  * attributes alone.
@@ -649,7 +657,7 @@ struct coro_body_desc {
 		    "the stack of " #name " is from CORO_STACK_MIN to CORO_STACK_MAX");         \
 	void name(void *arg, void *result)                                                      \
 	{                                                                                       \
-		coro_typed_##name((arg_type *)arg, (result_type *)result);                      \
+		CORO_CATCH(coro_typed_##name((arg_type *)arg, (result_type *)result))           \
 	}                                                                                       \
 	struct coro_body_desc name##_body = {CORO_BODY_MAGIC,                                   \
 					     name,                                              \
@@ -675,7 +683,31 @@ struct coro_body_desc {
 	extern struct coro_body_desc name##_body
 #endif
 
+/* CORO_THREW - the code with which a body in C++ has failed (coro_fail) that an exception left. */
+#define CORO_THREW (-1000)
+
 /* The rest is for CORO_BODY alone. */
+
+/* CORO_CATCH - make the call of a body. coro_fail comes after the handler: it does not return, and
+ * the exception would be left behind. It returns outside a coroutine: the exception ends the process
+ * there, as one that leaves a thread does. */
+#ifdef __cpp_exceptions
+#define CORO_CATCH(call)                                      \
+	const char *coro_why = NULL;                          \
+	try {                                                 \
+		call;                                         \
+		return;                                       \
+	} catch (const std::exception &coro_e) {              \
+		coro_why = coro_strdup(coro_e.what());        \
+	} catch (...) {                                       \
+		coro_why = "a C++ exception of another kind"; \
+	}                                                     \
+	coro_fail(CORO_THREW, coro_why);                      \
+	std::terminate();
+#else
+#define CORO_CATCH(call) call;
+#endif
+
 #define CORO_ASSERT_TYPE(type, what)                                                            \
 	CORO_ASSERT(CORO_IS_TYPE(type), what " is coro_none, not void, if there is none");      \
 	CORO_ASSERT(CORO_BYTES_OF(type) <= CORO_INLINE_BYTES,                                   \
