@@ -373,6 +373,8 @@ static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct
 {
 	struct coroi_rec *back = coroi_likely(w->budget > 0) ? w->next : r;
 
+	if (!r) /* there is always one, and it may be `back` */
+		__builtin_unreachable();
 	if (coroi_unlikely(back && !coroi_deque_has_room(&w->queue)))
 		return false;
 	if (coroi_unlikely(r->more & (COROI_M_ARMED | COROI_M_OUTSIDE)) &&
