@@ -1,6 +1,6 @@
 /*
- * s_fd.h - what the scenarios of descriptors share. They are in s_fd.c and s_set.c, and each of
- * these files has variables of its own.
+ * s_fd.h - what the scenarios of descriptors share. They are in s_fd.c, s_fd_select.c and s_set.c,
+ * and each of these files has variables of its own.
  */
 #ifndef EXPLORE_S_FD_H
 #define EXPLORE_S_FD_H
@@ -14,6 +14,9 @@
 
 /* The number of the descriptor that a scenario begins with. */
 #define FD 1
+
+#define DEADLINE_NS 100000
+#define BIT(n)      (UINT32_C(1) << (n))
 
 static struct {
 	coro_fd fd, next_fd;
@@ -83,21 +86,29 @@ static inline void send_two(void *arg)
 	send_one(arg);
 }
 
+static inline void cancel(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	int status = coro_cancel(g.reader);
+	EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+	world_pushing(false);
+}
+
+static inline void close_it(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_fd_close(g.fd) == CORO_OK);
+	EX_CHECK(coro_fd_close(g.fd) < 0);
+	g.closed++;
+}
+
 /* look - as the standby looks into the set of w0, twice. */
 static inline void look(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 2; i++)
 		sched->driver->poll(world_worker(0));
-}
-
-static inline void spawn_from_outside(coro_fn fn)
-{
-	uint64_t n = 1;
-
-	world_pushing(true);
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, fn, &n, sizeof n, NULL) == CORO_OK);
-	world_pushing(false);
 }
 
 /* check_got - that many bytes were read, by the time when that many coroutines have ended. */

@@ -20,12 +20,28 @@ static void come_home(unsigned sender)
 	EX_CHECK(lingers(coroi_self()->id));
 }
 
+/* begins - the actor is at home at worker 0, with a message that its turn has not taken. */
+static void begins(void)
+{
+	come_home(0);
+	say_to(0, 0, false);
+	say(&g.sends);
+}
+
 /* beside - the actor, a coroutine of worker 0 that brings it home, and a thread outside. */
 static void beside(const coro_actor_kind *k, coro_fn coroutine, void (*thread)(void *))
 {
 	make(k);
 	on_worker(0, coroutine, 0);
 	ex_thread("sends", thread, NULL);
+}
+
+/* both - the actor, and a coroutine of each worker. */
+static void both(coro_fn first, coro_fn second)
+{
+	make(&kind);
+	on_worker(0, first, 0);
+	on_worker(1, second, 0);
 }
 
 /* One sender's messages: two at home, then a thread outside sends for it, and the last one has to
@@ -121,9 +137,7 @@ static void computes(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	come_home(0);
-	say_to(0, 0, false);
-	say(&g.sends);
+	begins();
 	EX_CHECK(coro_yield() == CORO_OK);
 	say_to(0, 0, false); /* the turn is suspended */
 	EX_CHECK(coro_yield() == CORO_OK);
@@ -326,9 +340,7 @@ static void takes_it(void *arg, void *result)
 
 static void setup_back(void)
 {
-	make(&kind);
-	on_worker(0, loses_it, 0);
-	on_worker(1, takes_it, 0);
+	both(loses_it, takes_it);
 }
 
 static void check_6(void)
@@ -351,9 +363,7 @@ static void sends_late(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	come_home(0);
-	say_to(0, 0, false);
-	say(&g.sends);
+	begins();
 	hears(&g.done);
 	say_to(0, 0, false);
 }
@@ -369,9 +379,7 @@ static void takes_one(void *arg, void *result)
 
 static void setup_thief(void)
 {
-	make(&kind);
-	on_worker(0, sends_late, 0);
-	on_worker(1, takes_one, 0);
+	both(sends_late, takes_one);
 }
 
 static const struct ex_scenario box_thief = {
@@ -388,9 +396,7 @@ static void sends_early(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	come_home(0);
-	say_to(0, 0, false);
-	say(&g.sends);
+	begins();
 	hears(&g.done);
 }
 
@@ -422,9 +428,7 @@ static void yields_to_it(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	come_home(0);
-	say_to(0, 0, false);
-	say(&g.sends);
+	begins();
 	const struct coroi_home *e = coroi_home_of(coroi_room(coroi_self()), g.actor[0]);
 	EX_CHECK(coroi_task_yield_to(coroi_self(), e->at, (uintptr_t)coroi_place_of(g.actor[0])) ==
 		 CORO_OK);
@@ -441,9 +445,7 @@ static void may_take_one(void *arg, void *result)
 
 static void setup_places(void)
 {
-	make(&kind);
-	on_worker(0, yields_to_it, 0);
-	on_worker(1, may_take_one, 0);
+	both(yields_to_it, may_take_one);
 }
 
 static const struct ex_scenario box_places = {

@@ -25,25 +25,17 @@ static void leaf(void *arg, void *result)
 	g.ran[*(uint64_t *)arg]++;
 }
 
-static void push(uint64_t leaf_number)
-{
-	world_pushing(true);
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, leaf, &leaf_number, sizeof leaf_number, NULL) ==
-		 CORO_OK);
-	world_pushing(false);
-}
-
 /* ------------------------------------------------------------------------------------ push */
 
 static void push_one(void *arg)
 {
-	push((uint64_t)(uintptr_t)arg);
+	world_spawn(leaf, (uint64_t)(uintptr_t)arg);
 }
 
 static void push_two(void *arg)
 {
-	push((uint64_t)(uintptr_t)arg);
-	push((uint64_t)(uintptr_t)arg + 1);
+	push_one(arg);
+	world_spawn(leaf, (uint64_t)(uintptr_t)arg + 1);
 }
 
 static void setup_push(void)
@@ -88,21 +80,13 @@ static const struct ex_scenario claim_unpark = {
 
 static void thief_for_good(void *arg)
 {
-	struct coroi_worker *w = world_worker(1), *v = world_worker(0);
+	struct coroi_worker *w = world_worker(1);
+
 	(void)arg;
 	world_be(1);
-	if (world_steal(w, v))
+	if (world_steal(w, world_worker(0)))
 		ex_reached(0);
-	for (struct coroi_rec *r;;) {
-		coroi_door_enter(w);
-		r = world_record_of(coroi_pick_locked(w));
-		if (r)
-			coroi_end_locked(w, r);
-		coroi_door_leave(w);
-		if (!r)
-			return;
-		g.ran[*(uint64_t *)coroi_cold(r)->payload]++;
-	}
+	world_run_raw(w, g.ran);
 }
 
 static void setup_leaves(void)
@@ -153,9 +137,7 @@ static void push_and_wait(void *arg)
 {
 	uint64_t n = (uint64_t)(uintptr_t)arg;
 
-	world_pushing(true);
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, parent, &n, sizeof n, NULL) == CORO_OK);
-	world_pushing(false);
+	world_spawn(parent, n);
 	EX_CHECK(coro_scheduler_wait(sched) == CORO_OK);
 	EX_CHECK(g.ran[n] == 1 && g.ran[n + 1] == 1);
 	g.returned++;

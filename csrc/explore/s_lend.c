@@ -194,7 +194,7 @@ static const struct ex_scenario steal = {
 static void push_two(void *arg)
 {
 	push_leaf(arg);
-	spawn_from_outside(leaf, (uint64_t)(uintptr_t)arg + 1);
+	world_spawn(leaf, (uint64_t)(uintptr_t)arg + 1);
 }
 
 static void steals_once(void *arg)
@@ -205,16 +205,7 @@ static void steals_once(void *arg)
 	world_be(1);
 	if (world_steal(w, world_worker(0)))
 		ex_reached(MORE);
-	for (struct coroi_rec *r;;) {
-		coroi_door_enter(w);
-		r = world_record_of(coroi_pick_locked(w));
-		if (r)
-			coroi_end_locked(w, r);
-		coroi_door_leave(w);
-		if (!r)
-			return;
-		g.ran[*(uint64_t *)coroi_cold(r)->payload]++;
-	}
+	world_run_raw(w, g.ran);
 }
 
 static void setup_leaves(void)
@@ -309,7 +300,7 @@ static void setup_no_stack(void)
 	EX_CHECK(coroi_stack_pool_get(&sched->stacks, sched->class, stack, n) == n);
 	sched->stacks.limit = sched->stacks.bytes;
 	setup_brief_one();
-	spawn_from_outside(leaf, 1);
+	world_spawn(leaf, 1);
 	world_region(&g, sizeof g);
 	ex_thread("wake", wakes_brief, NULL);
 }

@@ -33,16 +33,9 @@ static inline void leaf(void *arg, void *result)
 	g.ran[*(uint64_t *)arg]++;
 }
 
-static inline void spawn_from_outside(coro_fn fn, uint64_t n)
-{
-	world_pushing(true);
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, fn, &n, sizeof n, NULL) == CORO_OK);
-	world_pushing(false);
-}
-
 static inline void push_leaf(void *arg)
 {
-	spawn_from_outside(leaf, (uint64_t)(uintptr_t)arg);
+	world_spawn(leaf, (uint64_t)(uintptr_t)arg);
 }
 
 /* call_of - a call of fn(n). */
@@ -81,7 +74,7 @@ static inline int lends(coro_fn fn, uint64_t n, bool brief)
 	} else if (outcome == COROI_LEND_SUSPENDED) {
 		suspended(&call);
 	} else {
-		spawn_from_outside(fn, n);
+		world_spawn(fn, n);
 	}
 	return outcome;
 }

@@ -237,7 +237,7 @@ static void lend_calls(void *arg)
 	EX_CHECK(outcome == COROI_LEND_CALLS || outcome == COROI_LEND_NONE);
 	if (outcome == COROI_LEND_NONE) {
 		ex_reached(2);
-		spawn_from_outside(empty, n);
+		world_spawn(empty, n);
 		return;
 	}
 	struct coroi_call *c = (struct coroi_call *)(uintptr_t)call.call;

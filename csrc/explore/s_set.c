@@ -4,14 +4,12 @@
  */
 #include "s_fd.h"
 
-#define BIT(n) (UINT32_C(1) << (n))
-
 /* ----------------------------------------------------------------------------------- claims */
 
 static void push_leaf(void *arg)
 {
 	(void)arg;
-	spawn_from_outside(leaf);
+	world_spawn(leaf, 1);
 }
 
 static void setup_event(void)
@@ -48,7 +46,7 @@ static void sends(void *arg, void *result)
 static void push_sender(void *arg)
 {
 	(void)arg;
-	spawn_from_outside(sends);
+	world_spawn(sends, 1);
 }
 
 static void setup_claim(void)
@@ -170,7 +168,7 @@ static void lends(coro_fn fn)
 	EX_CHECK(!coroi_self());
 	ex_reached((unsigned)outcome);
 	if (outcome == COROI_LEND_NONE)
-		spawn_from_outside(fn);
+		world_spawn(fn, 1);
 }
 
 /* The worker's own thread comes back from its set with an event while the worker is lent. */

@@ -50,6 +50,10 @@ static inline struct coroi_rec *world_record_of(uint64_t runnable)
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
 void world_nap(struct coroi_worker *w);
 
+/* world_run_raw - w, which has no thread of its own, runs what it has queued: each coroutine adds 1
+ * to ran[n], n its argument, and ends. */
+void world_run_raw(struct coroi_worker *w, unsigned *ran);
+
 /* world_collect - collect the credit of w, as inspect.c does it. */
 void world_collect(struct coroi_worker *w);
 
@@ -63,6 +67,14 @@ static inline void world_sleep(void)
 /* world_pushing - before (true) and after (false) everything that brings work from outside. What
  * lies in an inbox in between comes later than a rest. */
 void world_pushing(bool begins);
+
+/* world_spawn - a thread outside spawns a coroutine, which calls fn with n. */
+static inline void world_spawn(coro_fn fn, uint64_t n)
+{
+	world_pushing(true);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, fn, &n, sizeof n, NULL) == CORO_OK);
+	world_pushing(false);
+}
 
 /* world_bell - 1: the bell has rung since the word was last 0. Its waiter sleeps on the word. */
 extern uint32_t world_bell;
@@ -124,6 +136,7 @@ extern const struct ex_scenario *const scenarios_credit[];
 extern const struct ex_scenario *const scenarios_lend[];
 extern const struct ex_scenario *const scenarios_lent[];
 extern const struct ex_scenario *const scenarios_fd[];
+extern const struct ex_scenario *const scenarios_fd_select[];
 extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];
