@@ -94,6 +94,20 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 	return CORO_OK;
 }
 
+/* describe - c is that call of me's. All else of c stays as it is. */
+static inline void describe(struct coroi_call *c, struct coroi_rec *me, coro_go_id id,
+			    const void *arg, size_t arg_bytes, void *result, size_t result_bytes,
+			    size_t *got)
+{
+	c->caller = me;
+	c->id = id;
+	c->arg = arg;
+	c->arg_bytes = arg_bytes;
+	c->result = result;
+	c->result_bytes = result_bytes;
+	c->out = got;
+}
+
 /* keep_text - the text of a failed call stays with the caller, in the place of the text before. */
 COROI_COLD static void keep_text(struct coroi_call *c)
 {
@@ -177,15 +191,7 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
 {
-	struct coroi_call *c = &w->calls[w->calls_count++];
-
-	c->caller = me;
-	c->id = id;
-	c->arg = arg;
-	c->arg_bytes = arg_bytes;
-	c->result = result;
-	c->result_bytes = result_bytes;
-	c->out = got;
+	describe(&w->calls[w->calls_count++], me, id, arg, arg_bytes, result, result_bytes, got);
 }
 
 /* goes_on_alone - has w nothing to run besides the caller, and is it not the turn to look at
@@ -374,15 +380,8 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	struct coroi_call *c = coroi_aside(me, sizeof *c);
 	if (!c)
 		return CORO_ENOMEM;
-	*c = (struct coroi_call){
-		.caller = me,
-		.id = id,
-		.arg = arg,
-		.arg_bytes = arg_bytes,
-		.result = result,
-		.result_bytes = result_bytes,
-		.out = got,
-	};
+	*c = (struct coroi_call){0};
+	describe(c, me, id, arg, arg_bytes, result, result_bytes, got);
 	coroi_door_enter(w);
 	/* A cancel after this look counts as one that came during the call (F7). */
 	int status = w->cancel | me->canceled ? coroi_refused_locked(w, me) : CORO_OK;
