@@ -5,6 +5,8 @@
 
 #include "actor/actors.c"
 #include "actor/ask.c"
+#include "actor/change.c"
+#include "actor/end.c"
 #include "actor/gobridge.c"
 #include "actor/home.c"
 #include "actor/later.c"
@@ -13,3 +15,4 @@
 #include "actor/side.c"
 #include "actor/spread.c"
 #include "actor/turn.c"
+#include "actor/visit.c"

@@ -431,7 +431,12 @@ void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
  * that there is none, and its credit goes back to the place. */
 COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
 
-/* ------------------------------------------------------------------------------ sending, send.c */
+/* ------------------------------------------------------------ sending: visit.c, change.c, send.c */
+
+/* coroi_may_enter - a guest has come: is the actor still there, and open for those outside? A box
+ * that is LIVE after coroi_guest_begin is so until the end of the visit, or B1 of the close comes
+ * first. */
+int coroi_may_enter(const struct coroi_place *a, coro_actor ref);
 
 /* Where the caller is: on a worker of `all`, or outside of it, where `all` is not destroyed
  * meanwhile. */
@@ -535,6 +540,23 @@ static inline coro_actor_turn *coroi_turn_here(void)
 /* coroi_turn - the body of all turns: see turn.c. coroi_turn_ended - of coroi_tasks. */
 void coroi_turn(void *arg, void *result);
 void coroi_turn_ended(void *arg, bool aborted);
+
+/* ---------------------------------------------------------------------------------- ends, end.c */
+
+/* coroi_back - what the user's function has done is over: be on a worker, with nothing deferred. */
+static inline void coroi_back(void)
+{
+	if (coroi_unlikely(!coroi_self()))
+		coroi_on_end_elsewhere();
+	coroi_end_call();
+}
+
+/* coroi_actor_end - B1 to B3: the actor ends, and m, which was taken before and is not handled, is
+ * dead. coroi_actor_end_after - B2 and B3, after B1. box: what was there. Thread: the turn. */
+COROI_COLD void coroi_actor_end(struct coroi_place *a, coro_actor self, struct coro_message *m,
+				int cause);
+COROI_COLD void coroi_actor_end_after(struct coroi_place *a, coro_actor self, uint64_t box,
+				      struct coro_message *m, int cause);
 
 /* coroi_actor_close - the actor that is in the place ends with its scheduler. Thread: the closing
  * one; no worker runs. */

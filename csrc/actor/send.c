@@ -1,6 +1,6 @@
 //go:build ignore
-/* send.c - S1 to S3, H2, H3, H6 and C2 of box.h: messages to actors, from inside and from
- * outside. */
+/* send.c - S1 to S3, H2, H3 and H6 of box.h: messages to actors, from inside and from outside. */
+#include "actor/change.h"
 #include "actor/home.h"
 #include "actor/spread.h"
 
@@ -14,37 +14,6 @@
 #define PAUSE_NS   2000u
 #define PAUSE_MOST 8u
 
-/* What is to be changed in a box: messages pushed, or a mark set. */
-struct change {
-	struct coroi_place *a;
-	coro_actor to;
-	struct coro_message *first, *last; /* last is NULL: a mark */
-	uint32_t n;
-	uint64_t mark;
-	bool dormant;   /* only if the actor is that */
-	bool outside;   /* by a thread that is no worker, and has no lock */
-	uint32_t asks;  /* H3: 1 + the number of the worker where the actor was at home; 0: none */
-	uint32_t depth; /* of the last message */
-	int status;
-};
-
-/* try_change - S1 or C2, once. */
-static inline bool try_change(struct change *x, uint64_t *old)
-{
-	bool done = x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
-			    : coroi_box_mark(&x->a->box, old, x->mark);
-
-	if (done && coroi_unlikely(*old & COROI_BOX_HOME))
-		x->asks = coroi_box_worker(*old) + 1;
-	return done;
-}
-
-/* ask - H3: the actor's worker is to look. */
-COROI_COLD static void ask(const struct coroi_actors *all, uint32_t worker)
-{
-	coroi_task_ask(coroi_worker_at(all->sched, worker));
-}
-
 /* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does
  * not linger, its turn waits or runs, and looks. */
 COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint64_t was)
@@ -52,63 +21,7 @@ COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint
 	const struct coroi_home *e = coroi_home_of(h, to);
 
 	if (was != coroi_home_box(h, to) || (at_load_rlx(&e->ref) == to && coroi_lingers(e)))
-		ask(h->actors, coroi_box_worker(was));
-}
-
-/* change - S1 or C2, for coroi_task_spawn. Returns: was the actor dormant? */
-static bool change(void *ctx)
-{
-	struct change *x = ctx;
-	uint64_t old = coroi_box_look(&x->a->box);
-
-	for (;;) {
-		bool dormant = coroi_box_is_dormant(old);
-		if (x->dormant && !dormant)
-			return false;
-		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
-		if (x->status)
-			return false;
-		if (try_change(x, &old))
-			return dormant;
-	}
-}
-
-/* runs_here - S1 and S2 from outside to an actor that is dormant and brief: its turn runs on this
- * thread. False: nothing was done. */
-static bool runs_here(struct coroi_actors *all, struct change *x, int *status)
-{
-	return coroi_has(x->a, COROI_P_BRIEF) && !coroi_has(x->a, COROI_P_PINNED) &&
-	       coroi_task_lend(all->sched, (uintptr_t)x->a, change, x, status);
-}
-
-/* change_active - S1 or C2 if the actor is active, and x is not for a dormant one alone. Returns:
- * was that done, or refused? */
-static bool change_active(struct change *x)
-{
-	uint64_t old = coroi_box_look(&x->a->box);
-
-	for (;;) {
-		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
-		if (x->status)
-			return true;
-		if (coroi_box_is_dormant(old) || x->dormant)
-			return false;
-		if (try_change(x, &old))
-			return true;
-	}
-}
-
-/* change_slow - S1 and S2, or C2, the general way. */
-static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
-{
-	int status = CORO_OK;
-
-	if (!change_active(x) && (!x->outside || !runs_here(all, x, &status)))
-		status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change,
-					  x);
-	if (x->asks)
-		ask(all, x->asks - 1);
-	return status ? status : x->status;
+		coroi_ask_home(h->actors, coroi_box_worker(was));
 }
 
 /* yield_once - S3, on worker w, to the actor that is in the place. */
@@ -131,7 +44,7 @@ static COROI_NOINLINE int yield_sent(coro_actor to)
 }
 
 /* pause_outside - S3, on a thread that is no worker, and has sent x. */
-COROI_COLD static void pause_outside(const struct change *x)
+COROI_COLD static void pause_outside(const struct coroi_change *x)
 {
 	const struct coroi_place *a = x->a;
 	uint64_t end = coroi_now_ns() + PAUSE_NS * (x->n < PAUSE_MOST ? x->n : PAUSE_MOST);
@@ -217,11 +130,12 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 			}
 			coroi_task_drop(w);
 		} else {
-			struct change x = {.a = a, .to = to, .first = first, .last = last, .n = n};
+			struct coroi_change x = {
+				.a = a, .to = to, .first = first, .last = last, .n = n};
 			int status;
 			if (coroi_has(a, COROI_P_PINNED) ||
-			    !coroi_gather_spawn(h, a, change, &x, &status))
-				status = change_slow(h->actors, &x);
+			    !coroi_gather_spawn(h, a, coroi_change, &x, &status))
+				status = coroi_change_slow(h->actors, &x);
 			else if (!status)
 				status = x.status;
 			*depth = x.depth;
@@ -250,101 +164,6 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 	if (coroi_unlikely(depth > SOFT_BOUND))
 		yield_once(w, h, a, to);
 	return CORO_OK;
-}
-
-/* ------------------------------------------------------------------------------------- visits */
-
-/* may_enter - a guest has come: is the actor still there, and open for those outside? A box that is
- * LIVE after coroi_guest_begin is so until the end of the visit, or B1 of the close comes first. */
-static int may_enter(const struct coroi_place *a, coro_actor ref)
-{
-	if (!coroi_box_takes(at_load_seq(&a->box), ref))
-		return CORO_ESTALE;
-	return at_load_rlx(&coroi_owner_of(a)->refuses) ? CORO_ECLOSED : CORO_OK;
-}
-
-int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref)
-{
-	*v = (struct coroi_visit){.all = coroi_owner_of(a)};
-	if (coroi_hand_here(v->all))
-		return CORO_OK;
-	v->guest = coroi_guest_begin();
-	int status = may_enter(a, ref);
-	if (!status)
-		v->all = coroi_owner_of(a);
-	else
-		coroi_guest_end(v->guest);
-	return status;
-}
-
-void coroi_visit_end(const struct coroi_visit *v)
-{
-	if (v->guest)
-		coroi_guest_end(v->guest);
-}
-
-/* hand_of - the visitor's; outside, with the lock of number *i. */
-static struct coroi_hand *hand_of(const struct coroi_visit *v, unsigned *i)
-{
-	if (!v->guest)
-		return coroi_room(coroi_here());
-	*i = coroi_outside_enter();
-	return &v->all->outside[*i];
-}
-
-static void hand_leave(const struct coroi_visit *v, unsigned i)
-{
-	if (v->guest)
-		coroi_outside_leave(i);
-}
-
-struct coro_message *coroi_visit_get(const struct coroi_visit *v)
-{
-	unsigned i = 0;
-	struct coro_message *m = coroi_message_get(hand_of(v, &i));
-
-	hand_leave(v, i);
-	return m;
-}
-
-void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m)
-{
-	unsigned i = 0;
-
-	coroi_message_put(hand_of(v, &i), m);
-	hand_leave(v, i);
-}
-
-void coroi_visit_count(const struct coroi_visit *v, uint32_t n)
-{
-	unsigned i = 0;
-	struct coroi_hand *h = hand_of(v, &i);
-
-	at_bump_by(&h->accepted, (uint64_t)(int64_t)(int32_t)n);
-	hand_leave(v, i);
-}
-
-int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
-	       struct coro_message *m)
-{
-	struct change x = {.a = a, .to = to, .first = m, .last = m, .n = 1};
-
-	return change_slow(all, &x);
-}
-
-int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark)
-{
-	struct change x = {.a = a, .to = to, .mark = mark};
-
-	return change_slow(all, &x);
-}
-
-int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
-		       uint64_t mark)
-{
-	struct change x = {.a = a, .to = to, .mark = mark, .dormant = true};
-
-	return change_slow(all, &x);
 }
 
 static inline __attribute__((always_inline)) void
@@ -430,11 +249,11 @@ static inline void recall(struct coroi_hand *h, const struct coroi_place *a, str
 /* send_outside - on a thread that is no worker of the actor's scheduler. */
 static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
-	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
+	struct coroi_change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
 	unsigned i = coroi_outside_enter();
 	struct coroi_hand *h = NULL;
 	uint32_t *guest = NULL;
-	int status = may_enter(a, to);
+	int status = coroi_may_enter(a, to);
 
 	if (!status) {
 		h = &coroi_owner_of(a)->outside[i];
@@ -444,14 +263,14 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	if (!status) {
 		if (l->n == 1)
 			recall(h, a, x.last, l->bytes);
-		if (change_active(&x)) {
+		if (coroi_change_active(&x)) {
 			status = x.status;
 			if (x.asks)
-				ask(h->actors, x.asks - 1);
+				coroi_ask_home(h->actors, x.asks - 1);
 		} else { /* S2, without the lock: turns may run here */
 			guest = coroi_guest_begin();
 			coroi_outside_leave(i);
-			status = change_slow(h->actors, &x);
+			status = coroi_change_slow(h->actors, &x);
 			coroi_spin_lock(&coroi_hand_locks[i].lock);
 		}
 		if (status) {

@@ -1,7 +1,6 @@
 //go:build ignore
 /*
- * turn.c - T0 to T4, H4 to H6, C3 and B1 to B3 of box.h: an actor's messages are handled, and the
- * actor ends.
+ * turn.c - T0 to T4, H4 to H6 and C3 of box.h: an actor's messages are handled.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -21,8 +20,6 @@ _Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the pay
 /* In a turn's flags_, with 1: the message of the call is in the box (T0). */
 #define IN_BOX (1u << 31)
 
-static coro_dead_letter_hook dead_letter_hook; /* atomic */
-
 /* A turn, as this file sees it. */
 struct run {
 	coro_actor_turn *turn;
@@ -35,50 +32,6 @@ struct run {
 	uint32_t until;            /* messages until the next look at the clock */
 	uint64_t began, looked;    /* the first look, and the last, ns; 0: none yet */
 };
-
-/* --------------------------------------------------------------------------------- dead letters */
-
-coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook)
-{
-	return at_xchg(&dead_letter_hook, hook);
-}
-
-COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m)
-{
-	coro_buffer b;
-
-	if (m->flags_ & COROI_M_CREDIT && coroi_has(a, COROI_P_BOUND))
-		coroi_bound_leave(a, coroi_reference(a, at_load_rlx(&a->box)), coroi_owner_of(a));
-	if (m->flags_ & COROI_M_ASK)
-		coroi_unanswered(m);
-	if (coro_message_take(m, &b) == CORO_OK && b.destroy)
-		b.destroy(b.data, b.bytes);
-}
-
-void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
-		struct coro_message *m, int cause)
-{
-	if (!(m->flags_ & COROI_M_DRAIN)) {
-		at_add(&all->dead[cause], 1);
-		/* acquire, pairs with the exchange: what the hook uses was written before */
-		coro_dead_letter_hook hook = at_load_acq(&dead_letter_hook);
-		if (hook)
-			hook(&(coro_dead_letter){.to = to, .message = m, .cause = cause});
-	}
-	coroi_drop(coroi_place_of(to), m);
-	if (h)
-		coroi_message_put(coroi_room(coroi_here()), m);
-}
-
-static void bury_all(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
-		     struct coro_message *m, int cause)
-{
-	while (m) {
-		struct coro_message *next = m->next_;
-		coroi_bury(all, h, to, m, cause);
-		m = next;
-	}
-}
 
 /* release - n messages are handled, the first of the list. Returns: the next. */
 static struct coro_message *release(struct coroi_place *a, struct coro_message *m, uint32_t n)
@@ -116,65 +69,6 @@ static inline void release_plain(struct coro_message *const *list, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		h->spare[h->count + i] = list[i];
 	h->count += n;
-}
-
-/* -------------------------------------------------------------------------------------- the end */
-
-/* back - what the user's function has done is over: be on a worker, with nothing deferred. */
-static inline void back(void)
-{
-	if (coroi_unlikely(!coroi_self()))
-		coroi_on_end_elsewhere();
-	coroi_end_call();
-}
-
-/* end_after - B2 and B3, after B1. box: what was there; m: what was taken before, and is not
- * handled. */
-COROI_COLD static void end_after(struct coroi_place *a, coro_actor self, uint64_t box,
-				 struct coro_message *m, int cause)
-{
-	struct coroi_hand *h = coroi_room(coroi_here());
-	struct coroi_actors *all = h->actors;
-	const coro_actor_kind *kind = coroi_kind_of(a);
-	uint32_t n;
-
-	struct coroi_side *side = coroi_side_end(all, a);
-	coroi_set_pending(a, NULL, 0);
-	bury_all(all, h, self, m, cause);
-	bury_all(all, h, self, coroi_box_reverse(box, &n), cause);
-	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
-	bury_all(all, h, self, coroi_later_end(all, self), cause);
-	coroi_side_tell(all, side, self, cause, true);
-	if (kind->end) {
-		kind->end(coroi_state(a), cause);
-		back();
-	}
-	coroi_place_free(all, a);
-}
-
-/* end - B1 to B3. */
-COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m,
-			   int cause)
-{
-	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
-}
-
-void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
-{
-	coro_actor self = coroi_reference(a, at_load_rlx(&a->box));
-	const coro_actor_kind *kind = coroi_kind_of(a);
-	uint32_t n;
-
-	uint64_t box = coroi_box_end(&a->box, self);
-	struct coroi_side *side = coroi_side_end(all, a);
-	struct coro_message *pending = coroi_pending(a), *list = coroi_box_reverse(box, &n);
-	bury_all(all, NULL, self, pending, CORO_DEAD_CLOSED);
-	bury_all(all, NULL, self, list, CORO_DEAD_CLOSED);
-	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
-	coroi_side_tell(all, side, self, CORO_DEAD_CLOSED, false); /* they end too */
-	if (kind->end)
-		kind->end(coroi_state(a), CORO_DEAD_CLOSED);
-	coroi_place_free(all, a);
 }
 
 /* ------------------------------------------------------------------------------------- the turn */
@@ -294,7 +188,7 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	r->turn->flags_ = n;
 	r->turn->last_ = r->home ? r->last : NULL;
 	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), list, n);
-	back();
+	coroi_back();
 	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
 	if (r->home && coroi_unlikely(r->turn->last_ != r->last)) { /* H6 */
 		r->last = r->turn->last_;
@@ -326,7 +220,7 @@ COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 	if (box & COROI_BOX_IDLE && coroi_is_old(a, coroi_kind_of(a), coroi_now_ns())) {
 		if (!coroi_box_end_idle(&a->box, r->turn->self))
 			return false;
-		end_after(a, r->turn->self, 0, NULL, CORO_DEAD_IDLE);
+		coroi_actor_end_after(a, r->turn->self, 0, NULL, CORO_DEAD_IDLE);
 		return true;
 	}
 	coroi_set_pace(a, coroi_pace(a), coroi_stamp(coroi_kind_of(a)));
@@ -384,7 +278,7 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	r->turn->handled = 0;
 	r->turn->flags_ = IN_BOX | 1;
 	bool done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), &m, 1) > 0;
-	back();
+	coroi_back();
 	r->turn->flags_ = 0;
 	if (coroi_likely(done && rest_alone(r, m))) {
 		release(a, m, 1);
@@ -423,7 +317,7 @@ static inline bool is_over(struct run *r)
 static inline bool obey(struct run *r, uint64_t box)
 {
 	if (coroi_unlikely(box & COROI_BOX_STOP)) {
-		end(r->a, r->turn->self, r->m, CORO_DEAD_STOPPED);
+		coroi_actor_end(r->a, r->turn->self, r->m, CORO_DEAD_STOPPED);
 		return true;
 	}
 	if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(r)) {
@@ -450,7 +344,7 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 			unsigned flags;
 			uint32_t n = batch(r, coroi_kind_of(a), list, &next, &flags);
 			if (coroi_unlikely(!n)) {
-				end(a, turn->self, r->m, CORO_DEAD_STOPPED);
+				coroi_actor_end(a, turn->self, r->m, CORO_DEAD_STOPPED);
 				return;
 			}
 			call(r, list, n, next, flags);
@@ -485,7 +379,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 		turn->flags_ = 1;
 		turn->last_ = m;
 		done = coroi_kind_of(a)->behave(turn, coroi_state(a), &m, 1) > 0;
-		back();
+		coroi_back();
 		w = coroi_here();
 		here = coroi_room(w);
 		if (coroi_unlikely(!done || here != h))
