@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# release-check.sh - HEAD as its users will get it: each module is served at its version by a proxy of files, and
-# installed from there, in empty folders, with an empty module cache. Then go commands in a fresh clone must leave it
-# as it was.
+# release-check.sh - HEAD as its users will get it: a proxy of files serves each module at its
+# version, and each is installed from there, in empty folders, with an empty module cache. Then go
+# commands in a fresh clone must leave it as it was.
 #
 # release-check.sh --tags prints the tags of the version, in the order in which to push them.
 set -euo pipefail
@@ -32,16 +32,17 @@ publish() {
 	git show "HEAD:$1/go.mod" >"$at/$version.mod"
 	local license=(--add-file=LICENSE)
 	! git cat-file -e "HEAD:$1/LICENSE" 2>/dev/null || license=()
-	git archive --format=zip --prefix="$path@$version/" -o "$at/$version.zip" "${license[@]}" "$folder" -- "${@:2}"
+	git archive --format=zip --prefix="$path@$version/" -o "$at/$version.zip" "${license[@]}" \
+		"$folder" -- "${@:2}"
 }
 publish . . $(git ls-files '*/go.mod' | sed 's|\(.*\)/go.mod|:!\1|')
 for module in $modules; do publish "$module" .; done
 
-# Modules of others come from the cache of this machine, if they are there. -trimpath: what is compiled does not depend
-# on the folder, and is cached.
+# Modules of others come from the cache of this machine, if they are there. -trimpath: what is
+# compiled does not depend on the folder, and is cached.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GONOSUMDB=$root GONOSUMCHECK=1 GOFLAGS='-modcacherw -trimpath -buildvcs=false' GOMODCACHE=$work/cache GOBIN=$work/bin
-export GOWORK=off GOTOOLCHAIN=local
+export GONOSUMDB=$root GOFLAGS='-modcacherw -trimpath -buildvcs=false'
+export GOMODCACHE=$work/cache GOBIN=$work/bin GOWORK=off GOTOOLCHAIN=local
 
 # empty COMMAND - go to an empty folder, for a command.
 empty() {
@@ -55,9 +56,12 @@ quiet() { "$@" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }; }
 
 # here MODULE - are the C libraries there that the module asks pkg-config for?
 here() {
-	local library
-	for library in $(git -C "$tree" grep -hoE '^#cgo pkg-config: .*' "HEAD:$1" -- '*.go' | cut -d: -f2 | sort -u); do
-		pkg-config --exists "$library" || { echo "-- skipped: $1: there is no $library here"; return 1; }
+	local library lines
+	lines=$(git -C "$tree" grep -hoE '^#cgo pkg-config: .*' "HEAD:$1" -- '*.go' || true)
+	for library in $(cut -d: -f2 <<<"$lines" | sort -u); do
+		pkg-config --exists "$library" && continue
+		echo "-- skipped: $1: there is no $library here"
+		return 1
 	done
 }
 
@@ -80,9 +84,12 @@ empty "go install $root/cmd/coro@$version"
 quiet go install "$root/cmd/coro@$version"
 empty "go run $root/examples/hello-c@$version"
 quiet go run "$root/examples/hello-c@$version"
-grep -qxF "longest sequence up to 100000: from 77031, 350 steps" "$work/said" || { cat "$work/said" >&2; exit 1; }
+[[ $(<"$work/said") == *"longest sequence up to 100000: from 77031, 350 steps" ]] || {
+	cat "$work/said" >&2
+	exit 1
+}
 
-unset GOPROXY GONOSUMDB GONOSUMCHECK GOMODCACHE GOWORK
+unset GOPROXY GONOSUMDB GOMODCACHE GOWORK
 git clone -q "$tree" "$work/clone"
 cd "$work/clone"
 for module in . $modules; do
@@ -97,5 +104,9 @@ done
 go build -o "$work/bin/" ./cmd/coro
 go test -run '^$' ./internal/table >/dev/null
 changed=$(git status --porcelain)
-[[ -z $changed ]] || { printf 'go commands change the tree; commit what they write:\n%s\n' "$changed" >&2; git diff >&2; exit 1; }
+if [[ -n $changed ]]; then
+	printf 'go commands change the tree; commit what they write:\n%s\n' "$changed" >&2
+	git diff >&2
+	exit 1
+fi
 echo "release-check: $version can be installed"

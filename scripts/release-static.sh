@@ -20,28 +20,30 @@ check() (
 	version=v$("$scripts/version.sh" .) || return 0
 	used=$(go work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 	grep -qxF "replace $root $version => ./" go.work ||
-		echo "go.work: does not replace $root $version: go work edit -replace=$root@$version=./ (drop that of another version)"
+		echo "go.work: does not replace $root $version: go work edit -replace=$root@$version=./"
 	for module in $("$scripts/modules.sh" .); do
 		text=$(<"$module/go.mod")
 		grep -qxF "module $root/$module" <<<"$text" ||
 			echo "$module/go.mod: the module is not $root/$module"
 		! grep -qE '^replace |=>' <<<"$text" ||
-			echo "$module/go.mod: has a replace, which go ignores in what others install: drop it, go.work does the same here"
+			echo "$module/go.mod: has a replace, which go ignores in a dependency: drop it for go.work"
 		while read -r path required; do
 			[[ $required == "$version" ]] ||
-				echo "$module/go.mod: requires $path $required: go mod edit -require=$path@$version $module/go.mod"
+				echo "$module/go.mod: requires $path $required:" \
+					"go mod edit -require=$path@$version $module/go.mod"
 		done < <(grep -oE "$root(/[^ ]*)? v[^ ]+" <<<"$text" || true)
 		grep -qE "$root v" <<<"$text" ||
-			echo "$module/go.mod: does not require $root: go mod edit -require=$root@$version $module/go.mod"
+			echo "$module/go.mod: does not require $root:" \
+				"go mod edit -require=$root@$version $module/go.mod"
 		! grep -qE "^$root[/ ]" "$module/go.sum" 2>/dev/null ||
-			echo "$module/go.sum: has a hash of $root, which changes until it is tagged: take the line out"
+			echo "$module/go.sum: has a hash of $root, which is not final before the tag: drop the line"
 		grep -qxF "./$module" <<<"$used" ||
 			echo "go.work: does not name $module: go work use ./$module"
 	done
 ) 2>&1
 
-# plants NAME WORD COMMAND - in a copy of the tree's module files, COMMAND plants the fault NAME, which check must
-# name by WORD.
+# plants NAME WORD COMMAND - in a copy of the tree's module files, COMMAND plants the fault NAME,
+# which check must name by WORD.
 plants() {
 	local found
 	rm -rf "$copies/planted"
@@ -59,7 +61,8 @@ if [[ ${1:-} == --self-test ]]; then
 	copies=$(mktemp -d)
 	trap 'rm -rf "$copies"' EXIT
 	git init -q --template= "$copies/sound"
-	(cd "$scripts/.." && git ls-files CHANGELOG.md go.work '*go.mod' '*go.sum' | xargs tar c) | tar x -C "$copies/sound"
+	(cd "$scripts/.." && git ls-files CHANGELOG.md go.work '*go.mod' '*go.sum' | xargs tar c) |
+		tar x -C "$copies/sound"
 	git -C "$copies/sound" add .
 	plants "a heading without a version" "first heading is no version" \
 		"sed -i '0,/^## .*/s//## Unreleased/' CHANGELOG.md"

@@ -16,7 +16,7 @@ import (
 )
 
 const doctorHelp = "coro doctor\n\n" +
-	"Look whether coro works here: a line for each of system, Go, cgo, C compiler, kernel and limits.\n" +
+	"Look whether coro works here: system, Go, cgo, C compiler, kernel and limits, a line each.\n" +
 	"\"FAIL\" keeps coro from working; \"slow\" is what it does without. Each has its remedy.\n"
 
 // A grade says how a finding is for coro.
@@ -104,8 +104,8 @@ func (env *environment) version() finding {
 func (env *environment) cgo() finding {
 	f := finding{good, "cgo", "CGO_ENABLED=" + env.CGO_ENABLED, ""}
 	if env.CGO_ENABLED != "1" {
-		f.grade, f.remedy = failed, "set CGO_ENABLED=1; go turns cgo off by itself in a cross "+
-			"build, and where it finds no C compiler"
+		f.grade, f.remedy = failed, "set CGO_ENABLED=1; go turns cgo off by itself in a "+
+			"cross build, and where it finds no C compiler"
 	}
 	return f
 }
@@ -169,8 +169,8 @@ func compiles(compiler []string) (string, error) {
 		return err.Error(), err
 	}
 	defer os.RemoveAll(dir)
-	args := append(compiler[1:len(compiler):len(compiler)], "-std=gnu11", "-pthread", "-x", "c", "-",
-		"-o", filepath.Join(dir, "program"))
+	args := append(compiler[1:len(compiler):len(compiler)], "-std=gnu11", "-pthread",
+		"-o", filepath.Join(dir, "program"), "-x", "c", "-")
 	cmd := exec.Command(compiler[0], args...)
 	cmd.Stdin = strings.NewReader(needed)
 	out, err := cmd.CombinedOutput()

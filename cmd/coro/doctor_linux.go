@@ -14,8 +14,8 @@ import (
 
 // machine looks at the kernel and at limits, as the C core does at start.
 func machine() []finding {
-	return []finding{kernel(), workers(), doors(), guards(), clock(), reads(), mappings(), threads(),
-		descriptors(), addresses()}
+	return []finding{kernel(), workers(), doors(), guards(), clock(), reads(), mappings(),
+		threads(), descriptors(), addresses()}
 }
 
 func kernel() finding {
@@ -46,7 +46,7 @@ func doors() finding {
 			return finding{good, "doors", "asymmetric (membarrier)", ""}
 		}
 	}
-	return finding{slower, "doors", "an exchange: membarrier is refused, and a switch costs about 5 ns more",
+	return finding{slower, "doors", "an exchange, for membarrier is refused: about 5 ns a switch",
 		"a container's filter (seccomp) must let membarrier(2) pass"}
 }
 
@@ -59,15 +59,13 @@ func guards() finding {
 	if err == nil {
 		defer syscall.Munmap(page)
 		at := uintptr(unsafe.Pointer(unsafe.SliceData(page)))
-		_, _, e := syscall.Syscall(syscall.SYS_MADVISE, at, uintptr(len(page)), install)
-		if e == 0 {
-			_, _, e = syscall.Syscall(syscall.SYS_CLOCK_GETRES, 1, at, 0)
-			if e == syscall.EFAULT {
-				return finding{good, "guards", "no mapping each (MADV_GUARD_INSTALL)", ""}
-			}
+		_, _, no := syscall.Syscall(syscall.SYS_MADVISE, at, uintptr(len(page)), install)
+		_, _, e := syscall.Syscall(syscall.SYS_CLOCK_GETRES, 1, at, 0)
+		if no == 0 && e == syscall.EFAULT {
+			return finding{good, "guards", "no mapping each (MADV_GUARD_INSTALL)", ""}
 		}
 	}
-	return finding{slower, "guards", "two mappings a stack (mprotect), limited by vm.max_map_count",
+	return finding{slower, "guards", "two mappings a stack (mprotect), of vm.max_map_count",
 		"Linux 6.13 has MADV_GUARD_INSTALL"}
 }
 
@@ -75,15 +73,16 @@ func clock() finding {
 	none := ^uintptr(0)
 	_, _, e := syscall.Syscall6(441, none, 0, 0, 0, 0, 0) // epoll_pwait2
 	if refused(e) {
-		return finding{slower, "deadlines", "of descriptors are rounded up to milliseconds: " +
-			"epoll_pwait2 is refused", "Linux 5.11 has it; a container's filter must let it pass"}
+		return finding{slower, "deadlines", "of descriptors: in milliseconds, for " +
+			"epoll_pwait2 is refused", "Linux 5.11 has it; a container's filter must " +
+			"let it pass"}
 	}
 	return finding{good, "deadlines", "of nanoseconds (epoll_pwait2)", ""}
 }
 
 func reads() finding {
 	const nowait = 8 // RWF_NOWAIT
-	f := finding{slower, "files", "each read and write goes by the pool: preadv2 is refused",
+	f := finding{slower, "files", "each read goes by the pool, for preadv2 is refused",
 		"Linux 4.14 has RWF_NOWAIT; a container's filter must let preadv2 pass"}
 	file, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -93,14 +92,16 @@ func reads() finding {
 	defer file.Close()
 	var b [1]byte
 	v := syscall.Iovec{Base: &b[0], Len: 1}
-	_, _, e := syscall.Syscall6(number(327, 286), file.Fd(), uintptr(unsafe.Pointer(&v)), 1, 0, 0, nowait)
+	preadv2 := number(327, 286)
+	_, _, e := syscall.Syscall6(preadv2, file.Fd(), uintptr(unsafe.Pointer(&v)), 1, 0, 0,
+		nowait)
 	switch {
 	case refused(e):
 	case e == syscall.EOPNOTSUPP:
-		f.text, f.remedy = "each read and write goes by the pool on this file system, which has "+
-			"no RWF_NOWAIT", "ext4, xfs and btrfs have it"
+		f.text = "each read goes by the pool on this file system"
+		f.remedy = "ext4, xfs and btrfs have RWF_NOWAIT"
 	default:
-		f = finding{good, "files", "what is in memory is read at once (preadv2, RWF_NOWAIT)", ""}
+		f = finding{good, "files", "what is in memory is read at once (preadv2)", ""}
 	}
 	return f
 }
@@ -133,8 +134,8 @@ func threads() finding {
 		}
 	}
 	if most < enoughThreads {
-		f.grade, f.remedy = slower, "New fails where no thread is left, and a full pool waits: "+
-			"ulimit -u, or the container's limit of processes, for more"
+		f.grade, f.remedy = slower, "New fails where no thread is left: ulimit -u, or the "+
+			"container's limit of processes, for more"
 	}
 	return f
 }
@@ -157,8 +158,8 @@ func descriptors() finding {
 	most, text := limit(syscall.RLIMIT_NOFILE)
 	f := finding{good, "descriptors", "RLIMIT_NOFILE is " + text, ""}
 	if most < enoughFiles {
-		f.grade, f.remedy = slower, "a connection needs one each: ulimit -n, or LimitNOFILE= of "+
-			"systemd, for more"
+		f.grade, f.remedy = slower, "each connection needs one: ulimit -n, or "+
+			"systemd's LimitNOFILE=, for more"
 	}
 	return f
 }
@@ -167,8 +168,8 @@ func addresses() finding {
 	most, text := limit(syscall.RLIMIT_AS)
 	f := finding{good, "addresses", "RLIMIT_AS is " + text, ""}
 	if most < 4<<30 {
-		f.grade, f.remedy = slower, "stacks are address space, used or not, and New may return "+
-			"ErrNoMemory: ulimit -v for more"
+		f.grade, f.remedy = slower, "stacks take addresses, used or not, and New may "+
+			"return ErrNoMemory: ulimit -v for more"
 	}
 	return f
 }

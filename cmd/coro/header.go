@@ -15,20 +15,21 @@ import (
 )
 
 const headerHelp = "coro header [-check] [-dir folder] [header]...\n\n" +
-	"Write coro.h, the headers that are named (coro_io.h: sockets and files; coro_actor.h: actors\n" +
-	"in C), and those of coro that lie in the folder already.\n\n"
+	"Write coro.h, the headers that are named (coro_io.h: sockets and files; coro_actor.h:\n" +
+	"actors in C), and those of coro that lie in the folder already.\n\n"
 
 func writeHeaders(args []string, out io.Writer) error {
 	set := usage.Flags("header")
 	dir := set.String("dir", ".", "`folder` to write into")
-	check := set.Bool("check", false, "write nothing, and fail if a file is not what would be written")
+	check := set.Bool("check", false, "do not write, but fail if a file is stale")
 	if err := usage.Parse(set, args, headerHelp, out); err != nil {
 		return err
 	}
 	for _, name := range set.Args() {
 		if !slices.Contains(include.Names, name) {
 			return &usage.Error{Command: "header", Text: fmt.Sprintf(
-				"there is no header %q, but %s", name, strings.Join(include.Names, ", "))}
+				"there is no header %q, but %s", name,
+				strings.Join(include.Names, ", "))}
 		}
 	}
 	for i, name := range include.Names {
@@ -42,7 +43,7 @@ func writeHeaders(args []string, out io.Writer) error {
 		case !*check:
 			err = writeHeader(file, text, out)
 		case err == nil && string(have) != text:
-			err = fmt.Errorf("%s is not that of this version of coro: run coro header", file)
+			err = fmt.Errorf("%s is stale: coro is of another version: run coro header", file)
 		}
 		if err != nil {
 			return err

@@ -26,8 +26,8 @@ const tool = "github.com/organzine/coro/cmd/coro"
 var program embed.FS
 
 const initHelp = "coro init\n\n" +
-	"Start a program in this folder, which must lie in a module and have no Go or C files yet:\n" +
-	"coro.h, a C body, Go that runs it, and a test. No file is overwritten.\n\n" +
+	"Start a program in this folder, which must lie in a module and have no Go or C files\n" +
+	"yet: coro.h, a C body, Go that runs it, and a test. No file is overwritten.\n\n" +
 	"  go mod init example.org/first\n" +
 	"  go get -tool " + tool + "\n" +
 	"  go tool coro init\n" +
@@ -68,8 +68,8 @@ func initialize(args []string, out io.Writer) error {
 		return fmt.Errorf("bodies_gen.go, which main.go needs, is not written, but "+
 			"`go generate` will write it when this is mended: %w", err)
 	}
-	_, err = fmt.Fprint(out, "wrote bodies_gen.go, from body.c; after a change of that: go generate\n"+
-		"now: go run . (the first build compiles coro's C code, for half a minute), go test .\n")
+	_, err = fmt.Fprint(out, "wrote bodies_gen.go from body.c; after a change there: go generate\n"+
+		"now: go run . and go test . (the first build compiles coro: half a minute)\n")
 	return err
 }
 
@@ -97,7 +97,8 @@ func toolIsThere() error {
 	}
 	path = strings.TrimSpace(path)
 	if path == "" || path == os.DevNull {
-		return errors.New("init: this folder is in no module: run go mod init example.org/first")
+		return errors.New("init: this folder is in no module: " +
+			"run go mod init example.org/first")
 	}
 	text, err := goCommand("mod", "edit", "-json", path)
 	if err != nil {
@@ -124,7 +125,8 @@ func goCommand(args ...string) (string, error) {
 	case errors.As(err, &exit):
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, exit.Stderr)
 	case err != nil:
-		return "", fmt.Errorf("the go command is not found: install Go, or put it into PATH: %w", err)
+		return "", fmt.Errorf("there is no go command: install Go, or put it into PATH: %w",
+			err)
 	}
 	return string(out), nil
 }

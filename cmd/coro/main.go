@@ -37,10 +37,10 @@
 //	//go:generate go tool coro gen -o bodies_gen.go bodies.c -- -DNDEBUG
 //
 // Coro gen compiles the C and C++ files, by default all of the folder, and reads the debug
-// information. It writes one Go file: a coro.Func for each body that CORO_BODY defines, and Go types
-// with the layout of the C structs and enums that the bodies take and return, with their comments.
-// The file does not compile where a size or an offset is another in C or in Go. docs/typed.md has
-// more.
+// information. It writes one Go file: a coro.Func for each body that CORO_BODY defines, and Go
+// types with the layout of the C structs and enums that the bodies take and return, with their
+// comments. The file does not compile where a size or an offset is another in C or in Go.
+// docs/typed.md has more.
 //
 //	-o file          the Go file, by default bodies_gen.go
 //	-check           write nothing, and fail if the file is not what would be written
@@ -142,7 +142,7 @@ func help(args []string, out io.Writer) error {
 	}
 	switch set.NArg() {
 	case 0:
-		fmt.Fprint(out, "Coro helps to build programs that bring C coroutines of their own.\n\n")
+		fmt.Fprint(out, "Coro helps to build programs with C coroutines of their own.\n\n")
 		for _, c := range commands() {
 			fmt.Fprintf(out, "  coro %-8s  %s\n", c.name, c.does)
 		}

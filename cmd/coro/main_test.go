@@ -115,7 +115,7 @@ func TestHeaderWritesWhatIsAskedForAndWhatIsThere(t *testing.T) {
 	status, out, messages = coro("header", "-check", "-dir", "sub")
 	assert.Equal(t, 1, status)
 	assert.Empty(t, out)
-	assert.Equal(t, "coro: sub/coro_io.h is not that of this version of coro: run coro header\n", messages)
+	assert.Equal(t, "coro: sub/coro_io.h is stale: coro is of another version: run coro header\n", messages)
 	status, _, _ = coro("header", "-dir", "sub")
 	assert.Zero(t, status)
 	is("sub", "coro.h", "coro_io.h")

@@ -27,8 +27,8 @@ import (
 // help is how the command is called.
 const help = "coro gen [-check] [-o file] [-pkg name] [-name C=Go]... [-skip body]... " +
 	"[-type C]... [-include header]... [-linked] [file]... [-- compiler flags]\n\n" +
-	"Write Go for the C bodies that CORO_BODY defines in C and C++ files, by default those of " +
-	"the folder.\n\n"
+	"Write Go for the C bodies that CORO_BODY defines in C and C++ files, by default those\n" +
+	"of the folder.\n\n"
 
 // config is what the arguments say.
 type config struct {

@@ -55,7 +55,7 @@ func (g *generator) once(b *body, file string, machine elf.Machine) error {
 	}
 	if slices.Contains(others, b.name) {
 		return fmt.Errorf("the body %s is defined in %s: each file that includes that "+
-			"header, such as the Go file, would define it again: move it into a .c file",
+			"header, such as the Go file, would define it again: move it into a C file",
 			b.name, place(b.at))
 	}
 	return nil
