@@ -33,8 +33,12 @@ format: ## lay the Go and C code out
 	gofmt -w $$(git ls-files '*.go')
 	clang-format -i $(C_FILES)
 
+.PHONY: headers
+headers: ## the copies of the public headers, in examples that are modules, after a change of csrc/include
+	@for copy in $$(git ls-files '*/coro.h' ':!csrc'); do go run ./cmd/coro header -dir $$(dirname $$copy); done
+
 .PHONY: check
-check: ## layout of the code, go vet, staticcheck
+check: ## layout of the code, what keeps modules from being installed, go vet, staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	clang-format --dry-run -Werror $(C_FILES)
 	scripts/rooms.sh

@@ -137,7 +137,7 @@ func TestCopiesOfTheHeadersAreThoseOfTheTree(t *testing.T) {
 			copies++
 			text, err := os.ReadFile(path)
 			assert.True(t, string(text) == include.Text(d.Name()),
-				"%s is old: go run ./cmd/coro header -dir %s", path, filepath.Dir(path[len("../../"):]))
+				"%s is old: make headers", path)
 			return err
 		}))
 	}
@@ -148,13 +148,13 @@ func TestInitAsksForAModuleWithTheTool(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOWORK", "off")
 	t.Setenv("GOFLAGS", "")
-	status, out, messages := coro("init")
+	status, _, messages := coro("init")
 	assert.Equal(t, 1, status)
 	assert.Contains(t, messages, "this folder is in no module: run go mod init")
 
 	const module = "module example.org/first\n\ngo 1.26\n"
 	require.NoError(t, os.WriteFile("go.mod", []byte(module), 0o666))
-	status, out, messages = coro("init")
+	status, out, messages := coro("init")
 	assert.Equal(t, 1, status)
 	assert.Contains(t, messages, "has no tool line for coro: run go get -tool github.com/organzine/coro/cmd/coro\n")
 	assert.Empty(t, out)
