@@ -96,7 +96,7 @@ test-gdb: ## what gdb shows of coroutines; needs leave to trace processes
 	$(MAKE) -C csrc/test gdb
 
 .PHONY: explore
-explore: deps-test ## the core's C under every order of its steps (docs/explorer.md); long
+explore: deps-test ## the core's C under every order of its steps (docs/internals/explorer.md); long
 	$(MAKE) -C csrc/explore full
 
 .PHONY: explore-quick
@@ -131,7 +131,7 @@ test-hostile: ## the Go tests, shorter, with a garbage collection at every cross
 test-asan: ## the Go tests under AddressSanitizer
 	$(GO_TEST) -asan ./...
 
-# What docs/testing.md says is counted: all of it, or a tenth.
+# What docs/internals/testing.md says is counted: all of it, or a tenth.
 STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
 
 .PHONY: stress

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# words.sh - no word of the old vocabulary is left in code, comments and documents: docs/words.md has today's.
+# words.sh - no word of the old vocabulary is left in code, comments and documents: docs/internals/words.md has today's.
 #
-# docs/words.md names only files that there are.
+# docs/internals/words.md names only files that there are.
 #
 # A line of the list below is a pattern (extended regular expression, case ignored) and, after a tab, files where it is
 # plain English or another thing's name.
@@ -40,8 +40,8 @@ LIST
 # The glossary names files that exist, by their path in csrc or in the root.
 while read -r file; do
 	if [[ ! -e $file && ! -e csrc/$file ]]; then
-		echo "words.sh: docs/words.md names $file, which is not there" >&2
+		echo "words.sh: docs/internals/words.md names $file, which is not there" >&2
 		failed=1
 	fi
-done < <(grep -oE '`[A-Za-z0-9_./-]+\.(h|c|go|md|patch|pml|S|py|sh)`' docs/words.md | tr -d '`' | sort -u)
+done < <(grep -oE '`[A-Za-z0-9_./-]+\.(h|c|go|md|patch|pml|S|py|sh)`' docs/internals/words.md | tr -d '`' | sort -u)
 exit $failed

@@ -3,7 +3,7 @@
  * place.
  *
  * The operands are plain integers and pointers: Go sees the same words through sync/atomic.
- * docs/memory-order.md has the argument for each use.
+ * docs/internals/memory-order.md has the argument for each use.
  *
  *   at_load_rlx, at_store_rlx   no order. For words that only one side writes while the reader
  *                               holds the door, and for hints: a wrong hint costs time, never

@@ -28,7 +28,7 @@
 /*
  * coroi_lifo_push - put a node at the front of the list in the word *head; link, of the node,
  * becomes what was there. A release of what is in the node; sequentially consistent
- * (docs/memory-order.md).
+ * (docs/internals/memory-order.md).
  *
  * coroi_lifo_take_all - the front node, by whose link the others follow; 0: none. An acquire, which
  * pairs with the push of each of them.

@@ -14,7 +14,7 @@
  * ends with ret: the predictor's last entry is that call, and the context that continues was most
  * often suspended by the same one.
  *
- * docs/abi.md explains each line.
+ * docs/internals/abi.md explains each line.
  */
 #if defined(__x86_64__)
 	.text

@@ -9,7 +9,7 @@
  *
  *      0 x19 x20 | 16 x21 x22 | 32 x23 x24 | 48 x25 x26 | 64 x27 x28 | 80 x29 x30 | 96 d8-d15 | 160
  *
- * docs/abi.md explains each line.
+ * docs/internals/abi.md explains each line.
  */
 #if defined(__aarch64__)
 	.text

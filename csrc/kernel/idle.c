@@ -4,7 +4,7 @@
  *
  * The problem: work appears on a worker's queue with plain stores, and a wake-up costs as much as a
  * thousand switches. Yet nothing may be left lying, and the end must be exact: not one moment too
- * early, and told apart from a deadlock. docs/sleeping.md has what was rejected, and the figures.
+ * early, and told apart from a deadlock. docs/internals/sleeping.md has what was rejected, and the figures.
  *
  *   activity  searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake
  *             token. What will cause work from outside holds pending-work tokens
@@ -55,7 +55,7 @@
  * sleep for 2 ms at most, and become the standby then if a worker is awake and there is none. While
  * there is a reserve, ALONE is not set.
  *
- * The rest is told in docs/sleeping.md:
+ * The rest is told in docs/internals/sleeping.md:
  *
  *   holds off        a worker for which stealing was useless lately is not woken for a surplus, and
  *                    is the standby instead of another worker, even while all sleep

@@ -82,6 +82,7 @@ func bench(experiment, system, variant string, workers, n int, metric string) Ke
 // The tables of the documents, by the names in their marks.
 var tables = map[string]table{
 	"why":    why(),
+	"more":   more(),
 	"switch": switches(),
 	"yield":  yields(),
 	"spawn":  spawns(),
@@ -89,37 +90,47 @@ var tables = map[string]table{
 	"ladder": ladder(),
 }
 
+// why is README's table, and more is the rest of it.
 func why() table {
-	const nsOfEach = 1e6 / 500_000 // a row's ms for 500 000
-	spawn := func(system, variant string, workers int) cell {
-		return value(bench("spawn", system, variant, workers, 0, "total_ms"), nsOfEach, " ns")
-	}
 	message := func(system string) cell {
 		return value(Key{"peers", "actors", system, "pingpong", 1, 0, "ns_per_message"}, 1, " ns")
 	}
 	return table{
-		head: []string{"", "goroutine", "C coroutine of coro"},
+		head: []string{"one thread", "goroutine", "C coroutine of coro"},
 		rows: [][]cell{
-			{text("from spawn to end, 500 000 empty ones, one thread"),
-				spawn("goroutine", "P1", 1), spawn("coro", "coroutine", 1)},
-			{text("the same, two threads"),
-				spawn("goroutine", "Pall", 2), spawn("coro", "coroutine", 2)},
-			{text("the same, spawned one by one from Go, two threads"),
-				text(""), spawn("coro", "go-each", 2)},
-			{text("a yield, 2000 in turn on one thread"),
+			{text("from spawn to end, 500 000 empty ones"),
+				spawnOf("goroutine", "P1", 1), spawnOf("coro", "coroutine", 1)},
+			{text("a switch to the next of 2000"),
 				value(bench("yield", "goroutine", "Gosched", 1, 2000, "ns_per_op"), 1, " ns"),
 				value(bench("yield", "coro", "coro_yield", 1, 2000, "ns_per_op"), 1, " ns")},
-			{text("a value through an unbuffered channel, one thread"),
+			{text("a value through an unbuffered channel"),
 				value(bench("chan", "goroutine", "unbuffered Go", 1, 0, "ns_per_op"), 1, " ns"),
 				value(bench("chan", "coro", "unbuffered C home", 1, 0, "ns_per_op"), 1, " ns")},
-			{text("a message between two actors, one thread"),
-				message("goroutine"), message("coro-c")},
+			{text("a message between two actors"), message("goroutine"), message("coro-c")},
+		},
+	}
+}
+
+func more() table {
+	return table{
+		head: []string{"", "goroutine", "C coroutine of coro"},
+		rows: [][]cell{
+			{text("from spawn to end, 500 000 empty ones, two threads"),
+				spawnOf("goroutine", "Pall", 2), spawnOf("coro", "coroutine", 2)},
+			{text("the same, spawned one by one from Go"),
+				text(""), spawnOf("coro", "go-each", 2)},
 			{text("memory of one that waits"), text("2 KiB of stack and more"),
 				value(bench("memory", "coro", "parked", 0, 0, "bytes_each"), 1, " bytes")},
-			{text("the same, [dense](docs/dense.md)"), text(""),
+			{text("the same, [dense](dense.md)"), text(""),
 				value(bench("dense", "coro", "parked dense", 0, 0, "bytes_each"), 1, " bytes")},
 		},
 	}
+}
+
+// spawnOf is a row of experiment spawn: its ms are for 500 000.
+func spawnOf(system, variant string, workers int) cell {
+	const nsOfEach = 1e6 / 500_000
+	return value(bench("spawn", system, variant, workers, 0, "total_ms"), nsOfEach, " ns")
 }
 
 func switches() table {
