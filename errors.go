@@ -298,7 +298,7 @@ func (e *RunningError) Unwrap() error { return e.Cause }
 // A BodyError is the error of a C body that has ended by coro_fail.
 type BodyError struct {
 	Func string // the name given by FuncName, or the address of the C function
-	Code int    // as the body has given it
+	Code int    // as the body has given it; CORO_THREW (-1000): an exception left a C++ body
 	Text string // the first 1023 bytes of the text that the body has given; "" if it gave none
 }
 

@@ -19,7 +19,7 @@ fi
 
 scripts/release-static.sh
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" "$tree/build/release-modules"' EXIT
 
 # publish MODULE PATHSPEC... - put HEAD's folder of a module into the proxy; "." is the root.
 publish() {
@@ -38,11 +38,12 @@ publish() {
 publish . . $(git ls-files '*/go.mod' | sed 's|\(.*\)/go.mod|:!\1|')
 for module in $modules; do publish "$module" .; done
 
-# Modules of others come from the cache of this machine, if they are there. -trimpath: what is
-# compiled does not depend on the folder, and is cached.
+# Modules of others come from the cache of this machine, if they are there. What is compiled with a
+# -I of its own folder, as the core, is cached by that: so the module cache always has the same path.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GONOSUMDB=$root GOFLAGS='-modcacherw -trimpath -buildvcs=false'
-export GOMODCACHE=$work/cache GOBIN=$work/bin GOWORK=off GOTOOLCHAIN=local
+export GOMODCACHE=$tree/build/release-modules GOBIN=$work/bin GOWORK=off GOTOOLCHAIN=local
+rm -rf "$GOMODCACHE"
 
 # empty COMMAND - go to an empty folder, for a command.
 empty() {

@@ -75,6 +75,16 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 	assert.Empty(t, entries, "nothing is written")
 }
 
+// The command compiles in a moment, without a C compiler: nothing of it needs cgo.
+func TestTheCommandDoesWithoutTheCore(t *testing.T) {
+	deps, err := goCommand("list", "-deps", ".")
+	require.NoError(t, err)
+	assert.Contains(t, deps, "github.com/organzine/coro/csrc/include\n")
+	for _, core := range []string{"github.com/organzine/coro", "github.com/organzine/coro/csrc", "runtime/cgo"} {
+		assert.NotContains(t, "\n"+deps, "\n"+core+"\n")
+	}
+}
+
 func TestVersionTellsModuleAndHeaders(t *testing.T) {
 	for _, arg := range []string{"version", "--version"} {
 		status, out, _ := coro(arg)
