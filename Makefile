@@ -52,7 +52,7 @@ check: ## layout of the code, what keeps modules from being installed, go vet, s
 
 .PHONY: release-check
 release-check: ## HEAD's modules at their version, installed as users do from a module proxy, into empty folders
-	scripts/release-check.sh
+	$(LLHTTP) scripts/release-check.sh
 
 .PHONY: test-c
 test-c: ## the C tests

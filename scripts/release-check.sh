@@ -55,6 +55,9 @@ empty() {
 # quiet COMMAND - what it says matters if it fails.
 quiet() { "$@" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }; }
 
+# says LINE - must be the last line that was said.
+says() { [[ $(tail -n 1 "$work/said") == "$1" ]] || { cat "$work/said" >&2; exit 1; }; }
+
 # here MODULE - are the C libraries there that the module asks pkg-config for?
 here() {
 	local library lines
@@ -85,10 +88,14 @@ empty "go install $root/cmd/coro@$version"
 quiet go install "$root/cmd/coro@$version"
 empty "go run $root/examples/hello-c@$version"
 quiet go run "$root/examples/hello-c@$version"
-[[ $(<"$work/said") == *"longest sequence up to 100000: from 77031, 350 steps" ]] || {
-	cat "$work/said" >&2
-	exit 1
-}
+says "longest sequence up to 100000: from 77031, 350 steps"
+empty "go get -tool $root/cmd/coro@$version, go tool coro init, go run ."
+quiet go mod init example.org/empty
+quiet go get -tool "$root/cmd/coro@$version"
+quiet go tool coro init
+quiet go run .
+says "77031 comes to 1 in 350 steps"
+quiet go test .
 
 unset GOPROXY GONOSUMDB GOMODCACHE GOWORK
 git clone -q "$tree" "$work/clone"
