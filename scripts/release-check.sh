@@ -98,8 +98,11 @@ says "77031 comes to 1 in 350 steps"
 quiet go test .
 
 unset GOPROXY GONOSUMDB GOMODCACHE GOWORK
-git clone -q "$tree" "$work/clone"
+git init -q "$work/clone"
+git -C "$tree" archive HEAD | tar x -C "$work/clone"
 cd "$work/clone"
+git add .
+git -c user.name=release -c user.email=release@localhost commit -qm HEAD
 for module in . $modules; do
 	echo "== go commands in $module of a fresh clone"
 	(
