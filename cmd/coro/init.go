@@ -48,6 +48,19 @@ func initialize(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := writeProgram(out); err != nil {
+		return err
+	}
+	if err := bodygen.Main([]string{"-pkg", "main"}, out); err != nil {
+		return fmt.Errorf("bodies_gen.go, which main.go needs, is not written, but "+
+			"`go generate` will write it when this is mended: %w", err)
+	}
+	_, err = fmt.Fprint(out, "wrote bodies_gen.go from body.c; after a change there: go generate\n"+
+		"now: go run . and go test . (the first build compiles coro: half a minute)\n")
+	return err
+}
+
+func writeProgram(out io.Writer) error {
 	if err := writeNew("coro.h", []byte(include.Text("coro.h")), out); err != nil {
 		return err
 	}
@@ -64,13 +77,7 @@ func initialize(args []string, out io.Writer) error {
 			return err
 		}
 	}
-	if err := bodygen.Main([]string{"-pkg", "main"}, out); err != nil {
-		return fmt.Errorf("bodies_gen.go, which main.go needs, is not written, but "+
-			"`go generate` will write it when this is mended: %w", err)
-	}
-	_, err = fmt.Fprint(out, "wrote bodies_gen.go from body.c; after a change there: go generate\n"+
-		"now: go run . and go test . (the first build compiles coro: half a minute)\n")
-	return err
+	return nil
 }
 
 // noCodeHere is an error if the folder has a file that would be part of the program, or be in its

@@ -16,8 +16,8 @@
 //	go tool coro init
 //	go run .
 //
-// The status is 0; 1 if the command fails; 2 if its arguments are wrong. A C compiler is needed by
-// gen and init, and looked for by doctor.
+// The status is 0; 1 if the command fails; 2 if its arguments are wrong. Gen and init need a C
+// compiler, and doctor looks for one.
 //
 // # Headers
 //

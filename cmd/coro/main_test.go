@@ -182,3 +182,17 @@ func TestInitAsksForAModuleWithTheTool(t *testing.T) {
 		require.NoError(t, os.Remove(name))
 	}
 }
+
+// What is written stays, and the message says how to go on.
+func TestInitWithoutACompiler(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "")
+	t.Setenv("CC", "no-such-compiler")
+	require.NoError(t, os.WriteFile("go.mod", []byte("module example.org/first\n\ngo 1.26\n\ntool "+tool+"\n"), 0o666))
+	status, _, messages := coro("init")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, messages, "bodies_gen.go, which main.go needs, is not written, but `go generate` will")
+	assert.Contains(t, messages, `there is no C compiler "no-such-compiler": install gcc`)
+	assert.FileExists(t, "main.go")
+}
