@@ -24,7 +24,7 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
 
 .PHONY: test-more
-test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nested release-check stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, other modules, what users install, stress
+test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nested stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, other modules, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -65,6 +65,11 @@ asan: ## the C tests under AddressSanitizer, gcc and clang
 .PHONY: asan-gcc asan-clang
 asan-gcc asan-clang:
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan WITH=$(@:asan-%=%)
+
+.PHONY: test-musl
+test-musl: ## the C tests with musl, the C library of Alpine
+	@scripts/deps.sh musl-tools linux-libc-dev
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test musl
 
 .PHONY: ubsan
 ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang

@@ -84,10 +84,9 @@ func ExampleNewFunc() {
 		coro.FuncName("collatz"))
 	fmt.Println(err)
 	// Output:
-	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and
-	// structs of them, a runtime/cgo.Handle, or C memory as a uintptr coro:
-	// NewFunc([10]uint64): has 80 bytes, and at most 48 fit: pass the address of C memory, or a
-	// handle, instead <nil>
+	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr
+	// coro: NewFunc([10]uint64): has 80 bytes, and at most 48 fit: pass the address of C memory, or a handle, instead
+	// <nil>
 }
 
 // A hundred thousand sessions wait for a permit. Dense ones have no stacks meanwhile, only some

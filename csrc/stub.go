@@ -2,8 +2,8 @@
 
 //go:build !(cgo && linux && (amd64 || arm64))
 
-// Package csrc stands in for the C core of coro where it cannot be built: without cgo, or on another
-// system. Every constructor of package coro then returns an error that names the remedy.
+// Package csrc stands in for the C core of coro where it cannot be built: without cgo, or on
+// another system. Every constructor of package coro then returns an error that names the remedy.
 package csrc
 
 import (

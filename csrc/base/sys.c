@@ -32,6 +32,14 @@
 #define BARRIER_TRIES    1000
 #define BARRIER_AGAIN_US 1000
 
+/* COROI_GLIBC - is the C library glibc, of that version or a later one? Others have no
+ * __GLIBC_PREREQ. */
+#ifdef __GLIBC_PREREQ
+#define COROI_GLIBC(major, minor) __GLIBC_PREREQ(major, minor)
+#else
+#define COROI_GLIBC(major, minor) 0
+#endif
+
 static size_t page_bytes;
 static bool has_membarrier;
 static bool light_guards;
@@ -427,7 +435,7 @@ size_t coroi_peek(void *to, uintptr_t from, size_t bytes)
 
 const char *coroi_errno_text(int number)
 {
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 32)
+#if COROI_GLIBC(2, 32)
 	return strerrordesc_np(number);
 #else
 	return strerror(number); /* it has a buffer for unknown ones alone */

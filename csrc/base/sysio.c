@@ -16,8 +16,22 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef RWF_NOWAIT /* musl before 1.2.5 has neither the flag nor the calls */
+#define RWF_NOWAIT 8
+static ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
+{
+	return syscall(SYS_preadv2, fd, v, (long)n, (long)at, 0L, (long)flags);
+}
+
+static ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
+{
+	return syscall(SYS_pwritev2, fd, v, (long)n, (long)at, 0L, (long)flags);
+}
+#endif
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441

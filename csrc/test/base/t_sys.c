@@ -13,6 +13,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
 static bool is_mapped(const void *page)
 {
 	unsigned char there;

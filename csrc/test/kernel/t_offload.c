@@ -9,6 +9,7 @@
 #include "kernel/run.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static uint64_t ended, refused;
 static coro_handle caller;
