@@ -15,8 +15,10 @@ import (
 	"github.com/organzine/coro/internal/race"
 )
 
-// A CActor is the reference of an actor in C, a coro_actor (docs/actors.md). It may be part of the
-// argument of a C body, and of a message. Package actorc makes of it a Ref of package actor.
+// A CActor is the reference of an actor in C, a coro_actor ([docs/actors.md]). It may be part of
+// the argument of a C body, and of a message. Package actorc makes of it a Ref of package actor.
+//
+// [docs/actors.md]: https://github.com/organzine/coro/blob/main/docs/actors.md
 type CActor uint64
 
 // Most bytes of a message to an actor in C, of a question, and of an answer.

@@ -17,7 +17,7 @@ import (
 // calling goroutine's thread, which stands in for that worker: no thread is woken, and there is no
 // Task. If none sleeps, Call tries again for up to 50 µs while that often pays. Else, and in a
 // scheduler made WithPaused, WithAffinity or WithoutLending, Call is StartContext and Wait.
-// docs/border.md says what it means for C code to run on a goroutine's thread.
+// [docs/border.md] says what it means for C code to run on a goroutine's thread.
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
 // the coroutine suspends, Call runs what it has spawned, until it can go on: for some 10 ms at
@@ -35,6 +35,8 @@ import (
 // Task.Wait does. Within a Go function that was called inline, the coroutine runs on the worker
 // that makes the inline call, so that such calls may nest; if the coroutine suspends, or ctx may
 // end and the coroutine calls Go, Call holds that worker, as Task.Wait does.
+//
+// [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
 	if out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); out != csrc.LendEnded {

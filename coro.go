@@ -22,7 +22,7 @@
 // the goroutine's own thread, which stands in for a worker that sleeps, so that no thread is woken.
 // [Func.CallN] does that for many arguments. [FuncBrief] declares that a body needs microseconds
 // from one wait to the next: then a goroutine that starts one, or wakes one by a channel or a lock,
-// runs it in the same way. C code then runs on Go's threads: docs/border.md says what that means,
+// runs it in the same way. C code then runs on Go's threads: [docs/border.md] says what that means,
 // and [WithoutLending] turns all of it off.
 //
 // With [Func.StartContext] the end of a context cancels a coroutine wherever it waits;
@@ -114,7 +114,10 @@
 // A fault in C ends the process: a stray pointer, a stack overflow, abort. Before, a line on stderr
 // tells the signal, the address, the instruction, the coroutine's function by its [FuncName] or
 // address, its handle, its worker and scheduler, and, of an overflow, the size of its stack.
-// Package symbolize adds the C frames. docs/debugging.md has more.
+// Package symbolize adds the C frames. [docs/debugging.md] has more.
+//
+// [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
+// [docs/debugging.md]: https://github.com/organzine/coro/blob/main/docs/debugging.md
 package coro
 
 import (

@@ -19,7 +19,7 @@ import (
 type FuncID uint32
 
 // ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short
-// and never blocks, with coro_call_go_inline; see coro.h and docs/calls.md. A and R are the types
+// and never blocks, with coro_call_go_inline; see coro.h and [docs/calls.md]. A and R are the types
 // of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of
 // an A; or they are []byte, for any number of bytes; or None. The function gets copies, and may
 // keep them.
@@ -36,6 +36,8 @@ type FuncID uint32
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable, not for each call. It returns an *OptionError for a type that holds Go pointers
 // and for a nil function, or ErrNoCgo.
+//
+// [docs/calls.md]: https://github.com/organzine/coro/blob/main/docs/calls.md
 func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
 	g, err := newGoFunc("ExportFunc", f)
 	if err != nil {

@@ -70,7 +70,9 @@ func FuncStack(bytes int) FuncOption {
 //
 // While a dense coroutine waits, others use its stack. So its body must give no pointer to a
 // variable of its stack to code that uses the pointer meanwhile. See CORO_DENSE in coro.h, and
-// docs/dense.md. A body that CORO_BODY defines with CORO_DENSE is dense without this option.
+// [docs/dense.md]. A body that CORO_BODY defines with CORO_DENSE is dense without this option.
+//
+// [docs/dense.md]: https://github.com/organzine/coro/blob/main/docs/dense.md
 func FuncDense() FuncOption {
 	return func(c *funcConfig) error {
 		switch {
@@ -100,8 +102,10 @@ func FuncDense() FuncOption {
 // Calls into Go that the coroutine makes inline are made on its worker's own thread.
 //
 // The promise is the caller's. A function that breaks it keeps its wakers waiting. It is found out
-// (WithLateHook, Stats.Lends), and is brief no longer. docs/border.md has more. A process may have
-// 512 brief functions: for more NewFunc returns an *OptionError.
+// (WithLateHook, Stats.Lends), and is brief no longer. [docs/border.md] has more. A process may
+// have 512 brief functions: for more NewFunc returns an *OptionError.
+//
+// [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func FuncBrief() FuncOption {
 	return func(c *funcConfig) error { c.Brief = true; return nil }
 }

@@ -3,7 +3,9 @@ package coro
 import "github.com/organzine/coro/internal/panicked"
 
 // The hooks of a scheduler are functions of the program's that belong to no coroutine. Each has a
-// goroutine of its own for each call (docs/hooks.md).
+// goroutine of its own for each call ([docs/hooks.md]).
+//
+// [docs/hooks.md]: https://github.com/organzine/coro/blob/main/docs/hooks.md
 type hooks struct {
 	stall panicked.Hook[int]
 	slow  panicked.Hook[SlowCall]

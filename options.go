@@ -132,8 +132,10 @@ func WithStallHook(f func(blocked int)) Option {
 // WithoutLending keeps what Go starts and wakes on the workers' own threads: no goroutine's
 // thread stands in for a worker that sleeps. So C code sees no thread of Go's, and [Func.Call]
 // costs what Start and Wait do. Use it where goroutines' threads carry what C must not see, as a
-// namespace or a user id, and to find out whether a fault has to do with lending. docs/border.md
+// namespace or a user id, and to find out whether a fault has to do with lending. [docs/border.md]
 // has more.
+//
+// [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func WithoutLending() Option {
 	return func(c *config) error { c.NoLending = true; return nil }
 }

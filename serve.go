@@ -91,7 +91,9 @@ func notNegative(name string, d time.Duration, set func(*serveConfig)) ServeOpti
 // the connections have ended. Serve closes l in each case. The path of a Unix socket stays. Close
 // of s waits for Serve, as for any coroutine: end the context first.
 //
-// A *tls.Listener cannot be served: TLS is Go's (docs/io.md).
+// A *tls.Listener cannot be served: TLS is Go's ([docs/io.md]).
+//
+// [docs/io.md]: https://github.com/organzine/coro/blob/main/docs/io.md
 func (s *Scheduler) Serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	opts ...ServeOption,
 ) error {

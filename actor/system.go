@@ -108,14 +108,18 @@ func Executors(n int) Option {
 
 // OnDeadLetter calls f once for each dead letter, on a goroutine of its own (some 0.5 µs). What has
 // made the message a dead letter waits for f, an executor for example: so f must not wait. A panic
-// in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
+// in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; [docs/hooks.md]).
+//
+// [docs/hooks.md]: https://github.com/organzine/coro/blob/main/docs/hooks.md
 func OnDeadLetter(f func(DeadLetter)) Option {
 	return func(y *System) error { y.onDeadLetter.set("actor.OnDeadLetter", f); return nil }
 }
 
 // OnFailure calls f once for each failure of a behaviour, before its actor is restarted or stopped,
 // on a goroutine of its own (some 0.5 µs). The actor waits for f, and its executor does: so f must
-// not wait. A panic in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; docs/hooks.md).
+// not wait. A panic in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; [docs/hooks.md]).
+//
+// [docs/hooks.md]: https://github.com/organzine/coro/blob/main/docs/hooks.md
 func OnFailure(f func(*Failure)) Option {
 	return func(y *System) error { y.onFailure.set("actor.OnFailure", f); return nil }
 }

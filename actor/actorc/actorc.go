@@ -1,5 +1,7 @@
-// Package actorc joins the actors of package actor with those in C (docs/actors.md): each sends to
-// the other as to its own.
+// Package actorc joins the actors of package actor with those in C ([docs/actors.md]): each sends
+// to the other as to its own.
+//
+// [docs/actors.md]: https://github.com/organzine/coro/blob/main/docs/actors.md
 package actorc
 
 import (
