@@ -231,6 +231,7 @@ func TestTheSchedulerIsClosed(t *testing.T) {
 	s, err := coro.New(coro.WithWorkers(2))
 	require.NoError(t, err)
 	conn, served := joined(t, s)
+	require.NoError(t, conn.HandshakeContext(t.Context())) // it may take as long as the deadline
 	require.NoError(t, conn.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 	lines := bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), 10_000)
 	for err == nil {
