@@ -189,6 +189,19 @@ COROI_TELL void coroi_fiber_again(void *sp, size_t bytes)
 #endif
 }
 
+/* coroi_fiber_below - what lies in [low, to), below the stack pointer, is about to be written. */
+COROI_TELL void coroi_fiber_below(char *low, const char *to)
+{
+	(void)low;
+	(void)to;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(low, (size_t)(to - low));
+#endif
+#ifdef COROI_VALGRIND
+	VALGRIND_MAKE_MEM_UNDEFINED(low, to - low);
+#endif
+}
+
 /* coroi_fiber_native - *p is this thread's own stack. */
 COROI_TELL void coroi_fiber_native(struct coroi_fiber *p)
 {

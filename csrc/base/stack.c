@@ -232,7 +232,9 @@ COROI_COLD void coroi_stack_clean(struct coroi_stack *s, bool used)
 		return;
 	if (page > s->low && !coroi_discard(s->low, (size_t)(page - s->low)))
 		page = s->low;
-	clear(page > s->low ? page : s->low, to);
+	char *from = page > s->low ? page : s->low;
+	coroi_fiber_below(from, to);
+	clear(from, to);
 }
 
 unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out,
