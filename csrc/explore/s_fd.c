@@ -433,7 +433,6 @@ static void closes_the_first(void *arg)
 static void setup_mode(void)
 {
 	world_io_regions();
-	world_mode_regions();
 	world_region(&g, sizeof g);
 	world_descriptor(FD, COROI_KIND_OTHER);
 	world_share(FD + 1, FD);

@@ -36,6 +36,7 @@ static struct {
 
 void world_io_regions(void)
 {
+	world_mode_regions(); /* each adoption takes a lock there */
 	world_region(&io, sizeof io);
 }
 

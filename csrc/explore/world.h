@@ -100,8 +100,7 @@ unsigned world_unread(int fd);
 unsigned world_sets_of(int fd);
 void world_await_close(int fd);
 
-/* world_mode_regions - the table of descriptors that were blocking is put back before each
- * schedule, too. */
+/* world_mode_regions - part of world_io_regions: the table of descriptors that were blocking. */
 void world_mode_regions(void);
 
 /* world_io_regions - all of this is put back before each schedule. To be called during setup. */
