@@ -402,7 +402,7 @@ static uint32_t set_prompt(const struct coroi_slot *p, int fd)
 		return 0;
 	coroi_sys_prompt(fd);
 	int waiting = coroi_sys_waiting(fd);
-	return waiting > 0 ? (uint32_t)waiting : 0;
+	return waiting >= 0 ? (uint32_t)waiting : UINT32_MAX; /* unknown, as under an emulator */
 }
 
 static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
