@@ -253,6 +253,8 @@ int coroi_sys_waiting(int fd)
 	socklen_t length = sizeof info;
 	int status = AGAIN(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length));
 
+	if (status >= 0 && length < offsetof(struct tcp_info, tcpi_unacked) + sizeof(uint32_t))
+		return -ENOSYS; /* an emulator takes every option for an int */
 	return status < 0 ? status : (int)info.tcpi_unacked; /* of a listener: its queue */
 }
 
