@@ -41,12 +41,7 @@ type environment struct {
 }
 
 func doctor(args []string, out io.Writer) error {
-	set := usage.Flags("doctor")
-	err := usage.Parse(set, args, doctorHelp, out)
-	if err == nil {
-		err = usage.NoArguments(set)
-	}
-	if err != nil {
+	if err := usage.ParseFlags(usage.Flags("doctor"), args, doctorHelp, out); err != nil {
 		return err
 	}
 	fails := 0

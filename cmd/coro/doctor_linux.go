@@ -14,8 +14,9 @@ import (
 
 // machine looks at the kernel and at limits, as the C core does at start.
 func machine() []finding {
-	return []finding{kernel(), workers(), doors(), guards(), clock(), reads(), mappings(),
-		threads(), descriptors(), addresses()}
+	guard := guards()
+	return []finding{kernel(), workers(), doors(), guard, clock(), reads(),
+		mappings(guard.grade), threads(), descriptors(), addresses()}
 }
 
 func kernel() finding {
@@ -107,11 +108,11 @@ func reads() finding {
 }
 
 // mappings: with light guards a stack is part of a larger mapping.
-func mappings() finding {
+func mappings(guards grade) finding {
 	text := readLine("/proc/sys/vm/max_map_count")
 	f := finding{good, "mappings", "vm.max_map_count is " + text, ""}
 	most, err := strconv.Atoi(text)
-	if err == nil && guards().grade != good {
+	if err == nil && guards != good {
 		f.grade, f.remedy = slower, fmt.Sprintf("about %d stacks at a time, others wait: "+
 			"sysctl -w vm.max_map_count=1048576 for more", most/2)
 	}

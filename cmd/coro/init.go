@@ -34,11 +34,7 @@ const initHelp = "coro init\n\n" +
 	"  go run .\n"
 
 func initialize(args []string, out io.Writer) error {
-	set := usage.Flags("init")
-	err := usage.Parse(set, args, initHelp, out)
-	if err == nil {
-		err = usage.NoArguments(set)
-	}
+	err := usage.ParseFlags(usage.Flags("init"), args, initHelp, out)
 	if err == nil {
 		err = noCodeHere()
 	}

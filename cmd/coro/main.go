@@ -154,11 +154,7 @@ func help(args []string, out io.Writer) error {
 }
 
 func printVersion(args []string, out io.Writer) error {
-	set := usage.Flags("version")
-	if err := usage.Parse(set, args, "coro version", out); err != nil {
-		return err
-	}
-	if err := usage.NoArguments(set); err != nil {
+	if err := usage.ParseFlags(usage.Flags("version"), args, "coro version", out); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "coro %s, headers with CORO_VERSION %s\n", moduleVersion(),
@@ -178,11 +174,8 @@ func moduleVersion() string {
 func writeGDB(args []string, out io.Writer) error {
 	set := usage.Flags("gdb")
 	name := set.String("o", "coro-gdb.py", "`file` to write; - for standard output")
-	err := usage.Parse(set, args, "coro gdb [-o file]\n\n"+
+	err := usage.ParseFlags(set, args, "coro gdb [-o file]\n\n"+
 		"Write commands for gdb that list coroutines and show their stacks.\n", out)
-	if err == nil {
-		err = usage.NoArguments(set)
-	}
 	if err != nil {
 		return err
 	}

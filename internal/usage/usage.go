@@ -46,8 +46,11 @@ func Parse(set *flag.FlagSet, args []string, help string, out io.Writer) error {
 	return nil
 }
 
-// NoArguments is an error if the flags have left arguments.
-func NoArguments(set *flag.FlagSet) error {
+// ParseFlags is Parse for a command that takes flags alone.
+func ParseFlags(set *flag.FlagSet, args []string, help string, out io.Writer) error {
+	if err := Parse(set, args, help, out); err != nil {
+		return err
+	}
 	if set.NArg() == 0 {
 		return nil
 	}
