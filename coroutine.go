@@ -119,7 +119,7 @@ type BodyOption func(*bodyOptions)
 type bodyOptions struct{ daemon bool }
 
 // AsDaemon makes the coroutine a daemon, as [Func.Daemon] does for C bodies: it is meant to wait
-// for ever. It is no stall, and Scheduler.Wait and Run do not wait for it. Close cancels it when
+// without end. It is no stall, and Scheduler.Wait and Run do not wait for it. Close cancels it when
 // the others have ended.
 func AsDaemon() BodyOption { return func(o *bodyOptions) { o.daemon = true } }
 

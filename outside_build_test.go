@@ -222,7 +222,8 @@ func TestSum(t *testing.T) {
 }
 `
 
-// The way of docs/internals/testing.md: a package of its own for the C bodies, and ordinary tests of it.
+// The way of docs/internals/testing.md: a package of its own for the C bodies, and ordinary tests
+// of it.
 func TestAnotherModuleTestsItsOwnBodies(t *testing.T) {
 	o := newOutside(t, map[string]string{
 		"bodies/bodies.go":      outsideBodies,

@@ -17,8 +17,8 @@ var (
 	pageSays  = regexp.MustCompile(`fmt\.Println\(.*\) +// (.*)\n`)
 )
 
-// pageParts are the parts of a page: what is above the first heading of the second level, and what is
-// below each.
+// pageParts are the parts of a page: what is above the first heading of the second level, and what
+// is below each.
 func pageParts(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -27,8 +27,8 @@ func pageParts(t *testing.T, page string) []string {
 }
 
 // follow does what a part of a page says, in its order: it writes the files, runs the lines of the
-// shell, and compares what the program prints with its comments. The module comes from this tree, so
-// that no network is needed.
+// shell, and compares what the program prints with its comments. The module comes from this tree,
+// so that no network is needed.
 func (o *outside) follow(part string) {
 	o.t.Helper()
 	repository, err := os.Getwd()

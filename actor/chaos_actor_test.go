@@ -247,7 +247,8 @@ func (st *chaosState) look() {
 	for _, w := range st.first.watches {
 		select {
 		case <-w.target.ref.Done():
-			// an actor may be idle for long enough right now: Done is closed before its watchers are told
+			// an actor may be idle for long enough right now: Done is closed before its
+			// watchers are told
 			w.isDue = w.told.Load() == 0
 		default:
 			if n := w.told.Load(); n != 0 {

@@ -112,8 +112,8 @@ func Backoff(least, most time.Duration) SpawnOption {
 	}
 }
 
-// Resume has a failed actor go on with its state. A failure of Started escalates, and so does one of
-// the function given to Spawn where a sibling's failure restarts the actor (AllForOne).
+// Resume has a failed actor go on with its state. A failure of Started escalates, and so does one
+// of the function given to Spawn where a sibling's failure restarts the actor (AllForOne).
 func Resume() SpawnOption {
 	return func(o *spawning) error { o.directive = resumes; return nil }
 }

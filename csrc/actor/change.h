@@ -1,6 +1,6 @@
 /*
- * change.h - a change of an actor's box, S1 or C2 of box.h, from wherever the caller is, of an actor
- * that is active or dormant. The short ways of a worker's own coroutines are in send.c.
+ * change.h - a change of an actor's box, S1 or C2 of box.h, from wherever the caller is, of an
+ * actor that is active or dormant. The short ways of a worker's own coroutines are in send.c.
  */
 #ifndef COROI_CHANGE_H
 #define COROI_CHANGE_H

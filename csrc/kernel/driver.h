@@ -10,8 +10,8 @@
  * early. Neither does harm, since the worker looks at w->ev again.
  *
  * What a driver watches for a worker (coroi_watch) is looked at by the worker when it is idle, when
- * it looks at the clock (every 50 us), and while it sleeps; and by the standby (docs/internals/sleeping.md),
- * while the worker does not switch. A coroutine that waits for such an event does so by coroi_wait,
+ * it looks at the clock (every 50 us), and while it sleeps; and by the standby
+ * (docs/internals/sleeping.md), while the worker does not switch. A coroutine that waits for such an event does so by coroi_wait,
  * for CORO_WAIT_INPUT, CORO_WAIT_OUTPUT or CORO_WAIT_SELECT_FD: it is counted in the worker's
  * `outside`, until it can go on, so that the scheduler is not at rest meanwhile.
  */

@@ -4,7 +4,8 @@
  *
  * The problem: work appears on a worker's queue with plain stores, and a wake-up costs as much as a
  * thousand switches. Yet nothing may be left lying, and the end must be exact: not one moment too
- * early, and told apart from a deadlock. docs/internals/sleeping.md has what was rejected, and the figures.
+ * early, and told apart from a deadlock. docs/internals/sleeping.md has what was rejected, and the
+ * figures.
  *
  *   activity  searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake
  *             token. What will cause work from outside holds pending-work tokens

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define TIMED_EVERY  64   /* one lend in so many is timed: a clock read costs as much as a lend */
+#define TIMED_EVERY  64   /* lends for each that is timed: a clock read costs as much as a lend */
 #define SPIN_NS      2000 /* for what is on its way from a worker that is awake */
 #define SPIN_AT_ONCE 16
 

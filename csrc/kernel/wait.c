@@ -215,7 +215,7 @@ void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to)
 }
 
 #define FOLLOWS_FROM  8 /* runnables in the queue of a worker that r may leave for its waker's */
-#define FOLLOWS_EVERY 4 /* one of so many such wakes lets r leave */
+#define FOLLOWS_EVERY 4 /* of that many such wakes one lets r leave */
 
 /* follows - r, which is being woken at w, goes on at its waker's worker. Else two that keep waking
  * each other and are on two busy workers, since one of them was stolen, would have one turn each

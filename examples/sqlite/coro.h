@@ -633,8 +633,8 @@ struct coro_body_desc {
  * The body may do what any coro_fn may, call setjmp too. It takes one jump more where the compiler
  * does not put it into add.
  *
- * In C++, where exceptions are on, one that leaves the body ends it as coro_fail does, with the code
- * CORO_THREW and the text of what(), if it is a std::exception.
+ * In C++, where exceptions are on, one that leaves the body ends it as coro_fail does, with the
+ * code CORO_THREW and the text of what(), if it is a std::exception.
  *
  * CORO_BODY_STACK - the same for a body that needs stack_bytes of stack, CORO_STACK_MIN to
  * CORO_STACK_MAX, and is not dense. Go gives a coroutine as much; coro_spawn_attr goes by its
@@ -689,8 +689,8 @@ struct coro_body_desc {
 /* The rest is for CORO_BODY alone. */
 
 /* CORO_CATCH - make the call of a body. coro_fail comes after the handler: it does not return, and
- * the exception would be left behind. It returns outside a coroutine: the exception ends the process
- * there, as one that leaves a thread does. */
+ * the exception would be left behind. It returns outside a coroutine: the exception ends the
+ * process there, as one that leaves a thread does. */
 #ifdef __cpp_exceptions
 #define CORO_CATCH(call)                                      \
 	const char *coro_why = NULL;                          \

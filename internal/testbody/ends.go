@@ -20,8 +20,8 @@ var (
 )
 
 // Failure has the layout of struct testbody_failure, MayFail of testbody_may_fail, Joined of
-// testbody_joined, Order of testbody_order, Trader of testbody_trader, Ask of testbody_ask, Asked of
-// testbody_asked.
+// testbody_joined, Order of testbody_order, Trader of testbody_trader, Ask of testbody_ask, Asked
+// of testbody_asked.
 type (
 	MayFail struct{ Number, Code int64 }
 	Failure struct {

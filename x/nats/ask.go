@@ -53,8 +53,7 @@ type Question struct {
 }
 
 // To makes a Question. It may be asked several times: with an ID as an option it counts once, and
-// is answered once; who asks again then waits in vain, and may send another message to see the
-// state.
+// is answered once. A caller that asks again then waits in vain: another message shows the state.
 func (k *Kind[S, M]) To(key string, m M, opts ...SendOption) Question {
 	return Question{k.n, k.name, key, func(ctx context.Context, reply string) error {
 		return k.send(ctx, key, m, reply, opts)

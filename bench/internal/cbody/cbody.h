@@ -114,9 +114,9 @@ void cb_call_once(void *arg, void *result);
  * through another, until the first is closed. cb_call_asleep (arg: struct cb_asleep) makes n
  * offloaded calls of a Go function, each after a pause. The function is given the time just before
  * the call, and returns how long ago that was; cb_waits has that. cb_children (arg: struct
- * cb_children) spawns n children, CB_CHILDREN at most, each of which makes so many steps of
- * cb_spin, and joins them; the result is the time of all that in ns, int64_t. cb_children_plain is
- * the loop without children. One body at a time. */
+ * cb_children) spawns n children, CB_CHILDREN at most, and joins them. Each child makes `steps`
+ * steps of cb_spin. The result is the time of all that in ns, int64_t. cb_children_plain is the
+ * loop without children. One body at a time. */
 #define CB_CHILDREN 1000
 struct cb_children {
 	int64_t n, steps;

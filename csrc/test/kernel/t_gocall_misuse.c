@@ -12,7 +12,8 @@ static uint64_t done;
 static coro_scheduler *sched, *other;
 
 /* The stand-in has four functions. 1 fails. 2 claims to have written more than there is room for.
- * 3 checks where it is. 4 has a result of 100 bytes, which it writes nowhere: there is less room. */
+ * 3 checks where it is. 4 has a result of 100 bytes, which it writes nowhere: there is less
+ * room. */
 static void serve(struct coroi_worker *w)
 {
 	for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
