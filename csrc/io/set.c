@@ -16,7 +16,7 @@ enum { BED_FUTEX, BED_SET };
 
 struct set {
 	int epoll, bell;
-	uint32_t open; /* 1: both are; atomic, release: others look into the set */
+	uint32_t open; /* 1: both are; atomic, release: other threads use them too (set_is_open) */
 	uint32_t bed;  /* where the own thread sleeps; atomic */
 	/* What the own thread has fetched. */
 	uint32_t fetched;
@@ -64,7 +64,7 @@ static int open_set(struct set *t)
 	}
 	t->epoll = epoll;
 	t->bell = bell;
-	at_store_rel(&t->open, 1); /* pairs with poll */
+	at_store_rel(&t->open, 1); /* pairs with set_is_open */
 	return 0;
 }
 
@@ -105,6 +105,13 @@ static int fetch(struct set *t, struct epoll_event *event, int64_t ns, bool *run
 	return n < 0 ? n : k;
 }
 
+/* set_is_open - the descriptors of t can be used. The caller may be another thread than the one
+ * that opened them: one that polls for the worker, or its own one, while the worker is lent. */
+static bool set_is_open(const struct set *t)
+{
+	return at_load_acq(&t->open); /* pairs with open_set */
+}
+
 static void lie_down(struct set *t, uint32_t bed)
 {
 	if (at_load_rlx(&t->bed) != bed)
@@ -116,7 +123,7 @@ static bool set_sleep(struct coroi_worker *w, int64_t ns)
 	struct set *t = set_of(w);
 	bool rung;
 
-	if (!coroi_watches(w)) {
+	if (!coroi_watches(w) || !set_is_open(t)) {
 		lie_down(t, BED_FUTEX);
 		return coroi_futex_sleep(w, ns);
 	}
@@ -159,7 +166,7 @@ static bool set_poll(struct coroi_worker *w)
 	struct set *t = set_of(w);
 	bool rung;
 
-	if (!at_load_acq(&t->open))
+	if (!set_is_open(t))
 		return false;
 	int n = fetch(t, event, 0, &rung);
 	return n > 0 && coroi_fd_events(event, (uint32_t)n);

@@ -1018,6 +1018,51 @@ TEST(fd_call_on_a_lent_thread_waits)
 	}
 }
 
+static void awaits_a_byte(void *arg, void *result)
+{
+	char byte;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_read(pair.a, &byte, 1, CORO_FOREVER), 1);
+}
+
+static void sleeps_a_little(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_sleep(2 * MS), CORO_OK);
+}
+
+static void computes_beside_one_that_waits(void *arg, void *result)
+{
+	uint64_t until;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_spawn(awaits_a_byte, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	for (until = soon(4 * MS); coro_now() < until;)
+		;
+	CHECK_EQ(coro_write(pair.b, "x", 1, CORO_FOREVER), 1);
+}
+
+/* A lent thread opens the worker's set. The own thread of the worker wakes for a deadline meanwhile,
+ * and goes to sleep again. */
+TEST(fd_call_on_a_lent_thread_opens_the_set)
+{
+	for (int round = 0; round < 30; round++) {
+		coro_scheduler *s = start_go(1, 0);
+		pair = pair_of(s);
+		spawn(s, sleeps_a_little, NULL, 0);
+		until_waiting(s, 1);
+		struct coroi_lend l = lend_of(s, computes_beside_one_that_waits, NULL, 0, 0);
+		CHECK_EQ(lend_to_end(&l), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		finish(s);
+	}
+}
+
 /* ---------------------------------------------------------------------- a deadline that is over */
 
 /* loops - calls of one kind, which never wait, until the deadline. */
