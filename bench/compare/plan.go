@@ -33,6 +33,11 @@ var settings = map[string]setting{
 		why: "rings of one size, 400 members: they stay in the cache, so the code is what counts; " +
 			"mps says what ns_per_handover does",
 	},
+	"actor": {
+		rows: `^coro-(c|go)/(pingpong|counting|threadring|big|chameneos|fanin|fjthrput|ask\d+)`,
+		why: "without memory, newcomers and light load: 80 s of each process, and they are told " +
+			"in quantiles",
+	},
 	"call": {
 		rows: `^coro/(inline|offload workers=\d+ n=\d{2,}$|from-sleep idle)`,
 		why: "without one caller that offloads, nor from-sleep busy: 7 s of each process, " +
