@@ -76,17 +76,30 @@ func (q *question[R]) fail(gen uint32, err error) {
 	}
 }
 
-// questionsOf is the pool of y's *question[R]: a question's channel belongs to the bubble of
-// testing/synctest that y belongs to.
-func questionsOf[R any](y *System) *sync.Pool {
-	key := any((*R)(nil))
-	if p, ok := y.questions.Load(key); ok {
-		return p.(*sync.Pool)
+// questions are the *question[R] of a System that are not in use. A question's channel belongs to
+// the bubble of testing/synctest that the System belongs to.
+type questions struct {
+	answer any // (*R)(nil)
+	pool   sync.Pool
+}
+
+// questionsOf finds those for answers R. k remembers its first ones: most kinds answer with one
+// type, and a look into the System's map takes a twentieth of an Ask.
+func questionsOf[R any](k *kind) *questions {
+	answer := any((*R)(nil))
+	if first := k.questions.Load(); first != nil && first.answer == answer {
+		return first
 	}
-	p, _ := y.questions.LoadOrStore(key, &sync.Pool{New: func() any {
-		return &question[R]{ready: make(chan struct{}, 1)}
-	}})
-	return p.(*sync.Pool)
+	found, ok := k.sys.questions.Load(answer)
+	if !ok {
+		found, _ = k.sys.questions.LoadOrStore(answer, &questions{answer: answer,
+			pool: sync.Pool{New: func() any {
+				return &question[R]{ready: make(chan struct{}, 1)}
+			}}})
+	}
+	q := found.(*questions)
+	k.questions.CompareAndSwap(nil, q)
+	return q
 }
 
 // Ask sends the message that `message` makes of a Reply, and waits for the answer. It returns the
@@ -118,7 +131,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 		}
 		defer h.endWait()
 	}
-	pool := questionsOf[R](y)
+	pool := &questionsOf[R](to.c.kind).pool
 	q := pool.Get().(*question[R])
 	gen := q.state.Load() >> 1
 	x, ok := q.extra.(*nodeExtra[M])

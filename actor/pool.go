@@ -185,8 +185,9 @@ func (p *pool[M]) spare(l *local[M]) {
 // A kind is what actors that were spawned alike have in common.
 type kind struct {
 	kindKey
-	sys *System
-	ops ops
+	sys       *System
+	ops       ops
+	questions atomic.Pointer[questions] // of the first Ask
 }
 
 type kindOf[M any] struct {
@@ -213,7 +214,7 @@ func (p *pool[M]) kind(key kindKey) *kind {
 	defer p.mu.Unlock()
 	k := p.kinds[key]
 	if k == nil {
-		k = &kindOf[M]{kind{key, p.sys, p}, p}
+		k = &kindOf[M]{kind: kind{kindKey: key, sys: p.sys, ops: p}, pool: p}
 		p.kinds[key] = k
 	}
 	return (*kind)(unsafe.Pointer(k))

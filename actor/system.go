@@ -50,9 +50,8 @@ type System struct {
 	onFailure    hook[*Failure]
 	inBubble     bool // it was made in one
 
-	pools sync.Map // of *pool[M], by the type M
-	// for each R a *sync.Pool of *question[R], by (*R)(nil)
-	questions sync.Map
+	pools     sync.Map // of *pool[M], by the type M
+	questions sync.Map // of *questions, by (*R)(nil) for an answer R
 	dead      deadLetters
 	failures  atomic.Uint64
 	spawned   atomic.Uint64
