@@ -1,6 +1,9 @@
 package coro_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +18,11 @@ import (
 var (
 	docFence   = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```$")
 	docCode    = regexp.MustCompile("`[^`\n]*`")
-	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	docLink    = regexp.MustCompile(`(?:\]\(|src(?:set)?=")([^)"\s]+)[)"]`)
 	docHeading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	docDropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	docGoName  = regexp.MustCompile(`\b(coro|actor|corotest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	docCName   = regexp.MustCompile(`\bcoro_\w+\b\*?|\bCORO_\w+\b\*?`)
 )
 
 // docAnchors are the anchors of a page, as GitHub makes them.
@@ -60,4 +65,133 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 		}
 	}
 	assert.Greater(t, links, 100)
+}
+
+// docExported are the names that the Go files of a directory export; of methods, Type.Method.
+func docExported(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[docReceiver(d)+d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names[spec.Name.Name] = true
+						docMembers(names, spec)
+					case *ast.ValueSpec:
+						for _, name := range spec.Names {
+							names[name.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// docReceiver is the type of a method's receiver and a dot, or nothing.
+func docReceiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	at := d.Recv.List[0].Type
+	for {
+		switch of := at.(type) {
+		case *ast.StarExpr:
+			at = of.X
+		case *ast.IndexExpr:
+			at = of.X
+		case *ast.IndexListExpr:
+			at = of.X
+		case *ast.Ident:
+			return of.Name + "."
+		}
+	}
+}
+
+// docMembers adds the fields of a struct, and the methods of an interface.
+func docMembers(names map[string]bool, spec *ast.TypeSpec) {
+	var members *ast.FieldList
+	switch of := spec.Type.(type) {
+	case *ast.StructType:
+		members = of.Fields
+	case *ast.InterfaceType:
+		members = of.Methods
+	default:
+		return
+	}
+	for _, m := range members.List {
+		for _, name := range m.Names {
+			names[spec.Name.Name+"."+name.Name] = true
+		}
+	}
+}
+
+// Each name of the API that a page has between backquotes is there: coro.X, actor.X, coro_x.
+func TestNamesOfThePagesExist(t *testing.T) {
+	goNames := map[string]map[string]bool{"coro": docExported(t, "."),
+		"actor": docExported(t, "actor"), "corotest": docExported(t, "corotest")}
+	var headers strings.Builder
+	paths, err := filepath.Glob("csrc/include/*.h")
+	require.NoError(t, err)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		headers.Write(text)
+	}
+	cNames := map[string]bool{}
+	anyName := regexp.MustCompile(`\b(?:coro|CORO)_\w+`)
+	waitKind := regexp.MustCompile(`\bX\((\w+), '`) // of CORO_WAIT_KINDS
+	for _, name := range anyName.FindAllString(headers.String(), -1) {
+		cNames[name] = true
+	}
+	for _, m := range waitKind.FindAllStringSubmatch(headers.String(), -1) {
+		cNames["CORO_WAIT_"+m[1]] = true
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "README.md", "CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		prose := docFence.ReplaceAllString(string(text), "")
+		for _, code := range docCode.FindAllString(prose, -1) {
+			for _, m := range docGoName.FindAllStringSubmatch(code, -1) {
+				found++
+				name := m[2]
+				if m[3] != "" {
+					name += "." + m[3]
+				}
+				assert.True(t, goNames[m[1]][name], "%s: %s: there is no %s", page, code, name)
+			}
+			for _, name := range docCName.FindAllString(code, -1) {
+				found++
+				assert.True(t, isCName(cNames, name), "%s: %s: there is no %s", page, code, name)
+			}
+		}
+	}
+	assert.Greater(t, found, 500)
+}
+
+// isCName tells whether a header has the name; one that ends in a star is how names begin.
+func isCName(names map[string]bool, name string) bool {
+	prefix, isPrefix := strings.CutSuffix(name, "*")
+	if !isPrefix {
+		return names[name]
+	}
+	for n := range names {
+		if strings.HasPrefix(n, prefix) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@
 //	go run ./bench -list               the names of the experiments and their rows
 //	go run ./bench -run 'spawn|yield'  those whose name matches
 //	go run ./bench -json               one object per measurement, one per line
+//	go run ./bench -format gobench     as Go's benchmarks, a line for each run: for benchstat
 //	go run ./bench -run ring -lifo     the experiment "ring" can be told how; -help has all of that
 //	go run ./bench -repeat 3           how far apart the values of three times lie
 //	go run ./bench -rows '^coro/'      the rows whose name, as -list has it, matches
@@ -25,6 +26,10 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
+const intro = `coro's coroutines in C beside goroutines, threads and the C library, by the same work
+on this machine, in under a minute. Each table says what it measures; less is better, but for
+speed-ups. The last lines say what came out.`
+
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -35,7 +40,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
-	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
+	format := harness.FormatFlags(flags)
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
 	rows := flags.String("rows", "",
 		"only rows whose name, as -list has it, matches this `regexp`")
@@ -59,8 +64,8 @@ func run(args []string, out io.Writer) error {
 	} else if *runs < harness.MinRuns {
 		return fmt.Errorf("-runs %d: a median takes at least %d", *runs, harness.MinRuns)
 	}
-	if *repeat < 1 || (*repeat > 1 && *asJSON) {
-		return errors.New("-repeat: 1 or more, and no -json besides")
+	if *repeat < 1 || (*repeat > 1 && *format != harness.Table) {
+		return errors.New("-repeat: 1 or more, and no other -format than table")
 	}
 	if err := o.Ring.Check(); err != nil {
 		return err
@@ -82,7 +87,11 @@ func run(args []string, out io.Writer) error {
 	if *repeat > 1 {
 		return harness.RepeatAll(out, os.Stderr, selected, *runs, *repeat)
 	}
-	return harness.WriteAll(out, os.Stderr, selected, *runs, *asJSON)
+	report := harness.Report{Format: *format}
+	if *pattern == "" && *rows == "" {
+		report.Intro, report.Verdict = intro, experiments.Verdict
+	}
+	return report.WriteAll(out, os.Stderr, selected, *runs)
 }
 
 // ringFlags are those of the experiment "ring".

@@ -40,7 +40,7 @@ func run(out io.Writer, args []string) error {
 	flags.StringVar(&o.lwan, "lwan", "", `the path of Lwan's sample "hello", built elsewhere`)
 	runs := flags.Int("runs", harness.MinRuns, "how often each row is measured")
 	rows := flags.String("rows", "", "only rows whose name matches the regular expression")
-	asJSON := flags.Bool("json", false, "one JSON object a line")
+	format := harness.FormatFlags(flags)
 	soak := flags.Duration("soak", 0, "load httpd for so long, and look at its memory, instead")
 	serve := flags.String("serve", "", "be this server")
 	workers := flags.Int("workers", 1, "threads of the server")
@@ -67,7 +67,7 @@ func run(out io.Writer, args []string) error {
 	if err := harness.Check(list); err != nil {
 		return err
 	}
-	return harness.WriteAll(out, os.Stderr, list, *runs, *asJSON)
+	return harness.Report{Format: *format}.WriteAll(out, os.Stderr, list, *runs)
 }
 
 func findWrk() error {

@@ -37,7 +37,7 @@ func run(args []string, out, notes io.Writer) error {
 	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
 	rows := flags.String("rows", "", "only rows whose name, as -list has it, matches this `regexp`")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
-	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
+	format := harness.FormatFlags(flags)
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
 	flags.IntVar(&b.scale, "scale", 1, "divide the sizes by this, but those of coro and goroutines")
 	flags.StringVar(&b.minicoro, "minicoro", "", "the `directory` of minicoro's source")
@@ -77,7 +77,7 @@ func run(args []string, out, notes io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(b.bin)
-	return b.measure(out, selected, *runs, *asJSON)
+	return b.measure(out, selected, *runs, harness.Report{Format: *format})
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) {
@@ -91,7 +91,7 @@ func printList(out io.Writer, selected []*harness.Experiment) {
 
 // measure builds the peers of all rows first. An experiment without a peer is left out.
 func (b *builder) measure(out io.Writer, selected []*harness.Experiment, runs int,
-	asJSON bool) error {
+	report harness.Report) error {
 	left := 0
 	for _, e := range selected {
 		if err := b.build(e); err != nil {
@@ -104,7 +104,7 @@ func (b *builder) measure(out io.Writer, selected []*harness.Experiment, runs in
 	}
 	selected = slices.DeleteFunc(selected,
 		func(e *harness.Experiment) bool { return len(e.Rows) == 0 })
-	if err := harness.WriteAll(out, os.Stderr, selected, runs, asJSON); err != nil {
+	if err := report.WriteAll(out, os.Stderr, selected, runs); err != nil {
 		return err
 	}
 	b.tellVersions()

@@ -71,7 +71,7 @@ const apart = "   "
 
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle,
 		&p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
@@ -144,7 +144,7 @@ func dots(title, axis string, points []point) (*plot.Plot, vg.Length, error) {
 	}
 	p := newPlot(title, axis, "")
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = faint, color.Transparent
+	grid.Vertical.Color, grid.Horizontal.Color = faint, nil
 	p.Add(grid)
 	labels := make([]string, len(points))
 	low, high := math.Inf(1), 0.0
@@ -181,6 +181,7 @@ func dots(title, axis string, points []point) (*plot.Plot, vg.Length, error) {
 	p.Y.Min, p.Y.Max = -0.6, float64(len(points))-0.4
 	if p.X.Min, p.X.Max = 0, high*1.15; high > 20*low {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
+		p.X.Label.Text += ", a logarithmic scale"
 		p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low*0.99))), high*6
 	}
 	return p, lineUp*vg.Length(len(points)) + 2.4*vg.Centimeter, nil
@@ -195,7 +196,7 @@ func lines(title, x, y string, logX bool, list []series) (*plot.Plot, vg.Length,
 	p.Y.Min = 0
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(3)
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Transparent, faint
+	grid.Vertical.Color, grid.Horizontal.Color = nil, faint
 	p.Add(grid)
 	any := false
 	for _, s := range list {
@@ -235,6 +236,31 @@ func svg(p *plot.Plot, height vg.Length) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// says puts the figures of the points with these labels into a sentence, in their order: what a
+// chart shows first. A dash stands for what was not measured.
+func says(format string, list []point, labels ...string) string {
+	values := make([]any, len(labels))
+	for i, label := range labels {
+		values[i] = "-"
+		for _, at := range list {
+			if at.label == label {
+				values[i] = plain(at.value)
+			}
+		}
+	}
+	return fmt.Sprintf(format, values...)
+}
+
+// ends are the last figures of lines.
+func ends(list []series) (out []point) {
+	for _, s := range list {
+		if n := len(s.points); n > 0 {
+			out = append(out, point{label: s.label, value: s.points[n-1].Y})
+		}
+	}
+	return out
 }
 
 // pick makes a point of a measurement, if there is one.

@@ -74,12 +74,11 @@ func fillDocuments(f figures.Figures, root string) error {
 		}
 	}
 	for _, s := range sections {
-		chart, err := s.chart(f)
+		c, err := s.chart(f)
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(root, filepath.Dir(figures.Path), s.id+".svg")
-		if err := os.WriteFile(path, onWhite(chart), 0o644); err != nil {
+		if err := s.writeCharts(c, filepath.Join(root, filepath.Dir(figures.Path))); err != nil {
 			return err
 		}
 	}

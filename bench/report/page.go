@@ -4,10 +4,12 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"html/template"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/organzine/coro/bench/internal/figures"
 	"github.com/organzine/coro/bench/internal/harness"
@@ -18,34 +20,66 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// chart is the section's, as SVG on nothing.
-func (s section) chart(f figures.Figures) ([]byte, error) {
+// A chart is SVG on nothing, and the finding that it shows.
+type chart struct {
+	svg     []byte
+	finding string
+}
+
+func (s section) chart(f figures.Figures) (chart, error) {
 	p, height, err := s.draw(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.id, err)
+		return chart{}, fmt.Errorf("%s: %w", s.id, err)
 	}
-	return svg(p, height)
+	out, err := svg(p, height)
+	return chart{out, p.Title.Text}, err
 }
 
 var (
 	svgStart = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	inks     = regexp.MustCompile(`#010203`)
+	families = regexp.MustCompile(`font-family:Liberation Sans`)
 )
 
-// onWhite makes a chart a file of its own, for pages of any colour.
-func onWhite(chart []byte) []byte {
-	start := svgStart.Find(chart)
-	background := fmt.Sprintf(`%s<rect width="100%%" height="100%%" fill="#ffffff"/>`, start)
-	return inks.ReplaceAll(bytes.Replace(chart, start, []byte(background), 1), []byte("#1b1b1b"))
+// generic names fonts that other machines have, the first two of the same widths.
+func generic(svg []byte) []byte {
+	const names = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
+	return families.ReplaceAll(svg, []byte(names))
+}
+
+// A theme is how a chart's own file looks.
+type theme struct{ suffix, page, text string }
+
+var themes = []theme{{"", "#ffffff", "#1b1b1b"}, {"-dark", "#0d1117", "#e6edf3"}}
+
+// alone makes a chart a file of its own.
+func (c chart) alone(t theme) []byte {
+	box := string(svgStart.FindSubmatch(c.svg)[1])
+	size := strings.Fields(box)[2:]
+	start := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%spt" height="%spt" `+
+		`viewBox="%s" role="img"><title>%s</title><rect width="100%%" height="100%%" fill="%s"/>`,
+		size[0], size[1], box, html.EscapeString(c.finding), t.page)
+	return generic(inks.ReplaceAll(svgStart.ReplaceAll(c.svg, []byte(start)), []byte(t.text)))
+}
+
+// writeCharts writes each chart in each theme.
+func (s section) writeCharts(c chart, dir string) error {
+	for _, t := range themes {
+		path := filepath.Join(dir, s.id+t.suffix+".svg")
+		if err := os.WriteFile(path, c.alone(t), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inPage makes a chart a part of the page: it has the page's colour of text, and grows with it.
-func (s section) inPage(chart []byte) template.HTML {
-	box := svgStart.FindSubmatch(chart)[1]
+func (s section) inPage(c chart) template.HTML {
+	box := svgStart.FindSubmatch(c.svg)[1]
 	start := fmt.Sprintf(`<svg viewBox="%s" role="img" aria-labelledby="%s-title %s-shows">`, box, s.id,
 		s.id)
-	body := svgStart.ReplaceAll(chart, []byte(start))
-	return template.HTML(inks.ReplaceAll(body, []byte("currentColor")))
+	body := svgStart.ReplaceAll(c.svg, []byte(start))
+	return template.HTML(generic(inks.ReplaceAll(body, []byte("currentColor"))))
 }
 
 type pageSection struct {
@@ -70,12 +104,11 @@ func writePage(f figures.Figures, dir string) error {
 	}
 	for _, s := range sections {
 		out := pageSection{ID: s.id, Title: s.title, Shows: s.shows, Hides: s.hides}
-		if chart, err := s.chart(f); err != nil {
+		if c, err := s.chart(f); err != nil {
 			out.Missing = err.Error()
 		} else {
-			out.Chart = s.inPage(chart)
-			path := filepath.Join(dir, s.id+".svg")
-			if err := os.WriteFile(path, onWhite(chart), 0o644); err != nil {
+			out.Chart = s.inPage(c)
+			if err := s.writeCharts(c, dir); err != nil {
 				return err
 			}
 		}

@@ -42,7 +42,7 @@ func sample() figures.Figures {
 			fair("p50_us", 30), fair("p99_us", 200),
 			m("io", "coro", "echo", 64, "cpu_us", 4)}},
 		"peers": {Measurements: []harness.Measurement{
-			m("switching", "coro-c", "yield", 2, "ns_each", 4),
+			m("switching", "coro-c", "yield", 2, "ns_per_switch", 4),
 			m("actors", "coro-c", "pingpong", 1, "ns_per_message", 50),
 			m("actors", "a <peer>", "pingpong", 1, "ns_per_message", 500)}},
 		"http": {Measurements: []harness.Measurement{m("http", "coro", "hello", 64, "cpu_us", 12)}},
@@ -65,10 +65,18 @@ func TestEachSectionHasAChart(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, writePage(sample(), dir))
 	for _, s := range sections {
-		chart, err := os.ReadFile(filepath.Join(dir, s.id+".svg"))
-		require.NoError(t, err)
-		wellFormed(t, chart)
-		assert.NotContains(t, string(chart), "currentColor", s.id)
+		for _, theme := range themes {
+			text, err := os.ReadFile(filepath.Join(dir, s.id+theme.suffix+".svg"))
+			require.NoError(t, err)
+			wellFormed(t, text)
+			chart := string(text)
+			assert.NotContains(t, chart, "currentColor", s.id)
+			assert.NotContains(t, chart, "#-", s.id)
+			assert.NotContains(t, chart, "#010203", s.id)
+			assert.Contains(t, chart, theme.page, s.id)
+			assert.NotRegexp(t, `font-family:[^;]*[^f];`, chart, s.id)
+			assert.Regexp(t, `^<svg [^>]*role="img"[^>]*><title>.+</title>`, chart, s.id)
+		}
 	}
 }
 
@@ -96,7 +104,7 @@ func TestWhatWasNotMeasuredIsSaid(t *testing.T) {
 	require.NoError(t, writePage(f, dir))
 	text, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "No chart: http: Hello, World!, 64 connections: nothing was measured")
+	assert.Contains(t, string(text), "No chart: http: A request takes - µs of CPU time")
 }
 
 // What the documents show was drawn from the committed figures.
@@ -108,11 +116,15 @@ func TestChartsOfTheDocuments(t *testing.T) {
 		t.Skip("nothing was measured yet")
 	}
 	for _, s := range sections {
-		kept, err := os.ReadFile(filepath.Join(root, filepath.Dir(figures.Path), s.id+".svg"))
+		c, err := s.chart(f)
 		require.NoError(t, err)
-		chart, err := s.chart(f)
-		require.NoError(t, err)
-		assert.True(t, string(kept) == string(onWhite(chart)), "%s.svg: make report-fill", s.id)
+		assert.NotRegexp(t, `(^| )-( |$)`, c.finding, "%s: its finding lacks a figure", s.id)
+		for _, theme := range themes {
+			name := s.id + theme.suffix + ".svg"
+			kept, err := os.ReadFile(filepath.Join(root, filepath.Dir(figures.Path), name))
+			require.NoError(t, err)
+			assert.True(t, string(kept) == string(c.alone(theme)), "%s: make report-fill", name)
+		}
 	}
 }
 

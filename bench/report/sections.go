@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -120,48 +119,58 @@ func benchKey(experiment, system, variant string, workers, n int, metric string)
 		Workers: workers, N: n, Metric: metric}
 }
 
-func threads(n int) string {
-	if n == 1 {
-		return "1 thread"
-	}
-	return fmt.Sprintf("%d threads", n)
-}
+// A row is a figure of a chart, with a label that needs no knowledge of the programs.
+type row struct{ label, command, system, variant string }
 
-// sorted puts the least first.
-func sorted(list []point) []point {
+// pickRows are the points of rows on one thread, of n each or of any number, the least first. each:
+// the figures are ms for all, and are made ns for each.
+func pickRows(f figures.Figures, rows []row, experiment, metric string, n int, each bool) []point {
+	var list []point
+	for _, r := range rows {
+		k := figures.Key{Command: r.command, Experiment: experiment, System: r.system,
+			Variant: r.variant, Workers: 1, N: n, Metric: metric}
+		scale := 1.0
+		if m, ok := f.Find(k); ok && each {
+			scale = 1e6 / float64(m.N)
+		}
+		list = pick(f, list, r.label, k, scale)
+	}
 	slices.SortStableFunc(list, func(a, b point) int { return cmp.Compare(a.value, b.value) })
 	return list
 }
 
 func spawn(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	var list []point
-	for _, command := range []string{"bench", "peers"} {
-		for _, m := range f[command].Measurements {
-			own := strings.HasPrefix(m.System, "coro") || m.System == "goroutine"
-			if m.Experiment != "spawn" || m.Metric != "total_ms" || command == "peers" && own {
-				continue
-			}
-			label := m.System
-			if m.System == "coro" || m.System == "boost.fiber" || m.System == "tokio" {
-				label += " " + m.Variant
-			}
-			each := 1e6 / float64(m.N)
-			list = append(list, point{label + ", " + threads(m.Workers),
-				colourOf(m.System), m.Value * each, m.Min * each, m.Max * each})
-		}
-	}
-	return dots("Empty ones, spawned and run", "ns each", sorted(list))
+	list := pickRows(f, []row{
+		{"coro, from C", "bench", "coro", "coroutine"},
+		{"coro, from Go one by one", "bench", "coro", "go-each"},
+		{"C++20, no stacks", "peers", "c++20", "frame"},
+		{"tokio tasks", "peers", "tokio", "current_thread"},
+		{"Erlang processes", "peers", "erlang", "process"},
+		{"goroutines", "bench", "goroutine", "P1"},
+		{"ants, a pool", "peers", "ants", "submit"},
+		{"Boost.Fiber", "peers", "boost.fiber", "dispatch"},
+		{"Python with uvloop", "peers", "uvloop", "uvloop"},
+		{"threads", "peers", "pthread", "batches"},
+	}, "spawn", "total_ms", 0, true)
+	return dots(says("A coroutine is spawned and run in %s ns, a goroutine in %s", list,
+		"coro, from C", "goroutines"), "ns each, on one thread", list)
 }
 
 func switching(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	var list []point
-	for _, m := range f["peers"].Measurements {
-		if m.Experiment == "switching" && m.N == 2 {
-			list = append(list, point{m.System + " " + m.Variant, colourOf(m.System), m.Value,
-				m.Min, m.Max})
-		}
-	}
-	return dots("A switch, two of them", "ns", sorted(list))
+	list := pickRows(f, []row{
+		{"coro, resume by hand", "peers", "coro-c", "resume"},
+		{"coro, yield", "peers", "coro-c", "yield"},
+		{"coro, Go bodies", "peers", "coro-go", "yield"},
+		{"goroutines", "peers", "goroutine", "yield"},
+		{"C++20, no stacks", "peers", "c++20", "resume"},
+		{"Boost.Context", "peers", "boost.context", "resume"},
+		{"swapcontext", "peers", "ucontext", "resume"},
+		{"tokio", "peers", "tokio", "yield"},
+		{"Erlang", "peers", "erlang", "yield"},
+		{"Python's asyncio", "peers", "asyncio", "yield"},
+	}, "switching", "ns_per_switch", 2, false)
+	return dots(says("A coroutine in C yields in %s ns, a goroutine in %s", list, "coro, yield",
+		"goroutines"), "ns, two of them on one thread", list)
 }
 
 func ladder(f figures.Figures) (*plot.Plot, vg.Length, error) {
@@ -172,7 +181,8 @@ func ladder(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		{"goroutines", "goroutine", "Gosched"}} {
 		list = pick(f, list, row[0], benchKey("ladder", row[1], row[2], 1, 0, "ns_per_op"), 1)
 	}
-	return dots("A life, suspended once", "ns", list)
+	return dots(says("A life takes %s ns with swapcontext, and %s in coro's run loop", list,
+		"swapcontext, new stacks", "the run loop"), "ns", list)
 }
 
 func switchBytes(f figures.Figures) (*plot.Plot, vg.Length, error) {
@@ -187,8 +197,10 @@ func switchBytes(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		}
 		return s
 	}
-	return lines("A yield, one of 200", "bytes of the stack in use", "ns", true,
-		[]series{line("plain", blue), line("dense", purple)})
+	list := []series{line("plain", blue), line("dense", purple)}
+	title := says("With 8 KiB in use a plain coroutine yields in %s ns, a dense one in %s",
+		ends(list), "plain coroutine", "dense coroutine")
+	return lines(title, "bytes of the stack in use", "ns", true, list)
 }
 
 // A curve is a system's line over numbers.
@@ -225,7 +237,9 @@ func rings(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		return points
 	})
-	return lines("Strict rings, one worker", "coroutines", "million posts a second", true, list)
+	title := says("In the largest rings: %s million posts a second, goroutines %s", ends(list),
+		"coro", "goroutines")
+	return lines(title, "coroutines, one worker", "million posts a second", true, list)
 }
 
 func speedup(f figures.Figures) (*plot.Plot, vg.Length, error) {
@@ -242,7 +256,9 @@ func speedup(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		}
 		return points
 	})
-	return lines("200 Fibonacci numbers", "workers", "times faster than one thread", false, list)
+	title := says(fmt.Sprintf("With 8 workers on %d CPUs: %%s times as fast as one thread",
+		f["bench"].Machine.CPUs), ends(list), "coro")
+	return lines(title, "workers", "times as fast as one thread", false, list)
 }
 
 // tails are points from a row's median to its 99th percentile.
@@ -262,7 +278,7 @@ func tails(f figures.Figures, rows [][3]string, experiment string, workers int,
 }
 
 func border(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	return dots("From sleep", "ns, median to 99th percentile", tails(f, [][3]string{
+	list := tails(f, [][3]string{
 		{"cgo call", "cgo", "empty cold"},
 		{"coro Call", "coro", "call cold"},
 		{"coro Start and Wait, brief", "coro", "start-wait cold"},
@@ -272,28 +288,38 @@ func border(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		{"coro: request and answer", "coro", "echo plain cold"},
 		{"C thread wakes a goroutine", "cgo", "wake callback"},
 		{"coroutine calls Go", "coro", "wake offload"},
-	}, "border", 1, "ns"))
+	}, "border", 1, "ns")
+	title := says("After a sleep: Call takes %s ns, a cgo call %s", list, "coro Call", "cgo call")
+	return dots(title, "ns, median to 99th percentile", list)
 }
 
 func actors(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	var list []point
+	var rows []row
+	names := map[string]string{"coro-c": "coro, actors in C", "coro-go": "coro, actors in Go",
+		"goroutine": "goroutines", "go-actor": "go-actor", "caf": "CAF", "erlang": "Erlang"}
 	for _, m := range f["peers"].Measurements {
 		if m.Experiment == "actors" && m.Variant == "pingpong" && m.Workers == 1 {
-			list = append(list, point{m.System, colourOf(m.System), m.Value, m.Min, m.Max})
+			label := cmp.Or(names[m.System], m.System)
+			rows = append(rows, row{label, "peers", m.System, m.Variant})
 		}
 	}
-	return dots("Ping-pong", "ns a message", sorted(list))
+	list := pickRows(f, rows, "actors", "ns_per_message", 0, false)
+	return dots(says("A message takes %s ns between actors in C, %s in Go; by channels %s", list,
+		names["coro-c"], names["coro-go"], names["goroutine"]), "ns a message", list)
 }
 
 func fairness(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	return dots("A newcomer's first turn", "µs, median to 99th percentile", tails(f, [][3]string{
+	list := tails(f, [][3]string{
 		{"Go bodies, busy pairs", "coro-go", "newcomer-insular"},
 		{"C coroutines, busy pairs", "coro-c", "newcomer-insular"},
 		{"goroutines, busy pairs", "goroutine", "newcomer-insular"},
 		{"Go bodies, flood", "coro-go", "newcomer-flood"},
 		{"C coroutines, flood", "coro-c", "newcomer-flood"},
 		{"goroutines, flood", "goroutine", "newcomer-flood"},
-	}, "fair", 2, "us"))
+	}, "fair", 2, "us")
+	return dots(says("Beside busy pairs a newcomer waits %s µs in C, %s in Go; a goroutine %s",
+		list, "C coroutines, busy pairs", "Go bodies, busy pairs", "goroutines, busy pairs"),
+		"µs, median to 99th percentile", list)
 }
 
 func echo(f figures.Figures) (*plot.Plot, vg.Length, error) {
@@ -302,7 +328,8 @@ func echo(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		{"goroutines", "goroutine"}} {
 		list = pick(f, list, row[0], benchKey("io", row[1], "echo", 1, 64, "cpu_us"), 1)
 	}
-	return dots("Echo, 64 connections", "CPU µs a request", list)
+	return dots(says("An echo takes %s µs of CPU time by coroutines, %s by goroutines", list,
+		"C coroutines", "goroutines"), "CPU µs a request, 64 connections", list)
 }
 
 func http(f figures.Figures) (*plot.Plot, vg.Length, error) {
@@ -312,5 +339,6 @@ func http(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		list = pick(f, list, row[0], figures.Key{Command: "http", Experiment: "http",
 			System: row[1], Variant: "hello", Workers: 1, N: 64, Metric: "cpu_us"}, 1)
 	}
-	return dots("Hello, World!, 64 connections", "CPU µs a request", list)
+	return dots(says("A request takes %s µs of CPU time in examples/httpd, %s in net/http", list,
+		"coro, examples/httpd", "net/http"), "CPU µs a request, 64 connections", list)
 }

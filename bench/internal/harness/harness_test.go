@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -244,8 +246,14 @@ func TestAllAreWrittenBetweenHeaderAndFooter(t *testing.T) {
 	other := example()
 	other.Name = "run"
 	var out bytes.Buffer
-	require.NoError(t, WriteAll(&out, progress, []*Experiment{example(), other}, 5, false))
+	report := Report{Intro: "what it is", Verdict: func(list []Measurement) []string {
+		assert.Len(t, list, 6)
+		return []string{"all is well"}
+	}, Format: Table}
+	require.NoError(t, report.WriteAll(&out, progress, []*Experiment{example(), other}, 5))
 	text := out.String()
+	assert.True(t, strings.HasPrefix(text, "what it is\n\n"), text)
+	assert.Contains(t, text, "\nWhat came out:\nall is well\n\nA fixed loop")
 	assert.Contains(t, text[:strings.Index(text, "walk: one step")], runtime.Version())
 	assert.Contains(t, text[strings.LastIndex(text, "25.00"):], "A fixed loop takes")
 	lines, err := os.ReadFile(progress.Name())
@@ -254,8 +262,41 @@ func TestAllAreWrittenBetweenHeaderAndFooter(t *testing.T) {
 		"run: 2 of 2 experiments, 5 runs of 2 rows\n", string(lines))
 
 	out.Reset()
-	require.NoError(t, WriteAll(&out, progress, []*Experiment{example()}, 5, true))
+	report.Format = JSON
+	require.NoError(t, report.WriteAll(&out, progress, []*Experiment{example()}, 5))
 	for line := range strings.Lines(out.String()) {
 		assert.True(t, json.Valid([]byte(line)), line)
 	}
+}
+
+// benchLine is what benchstat reads: a name without spaces, a count, and pairs of value and unit.
+var benchLine = regexp.MustCompile(`^Benchmark\S+ 1( [0-9.e+-]+ \S+)+$`)
+
+func TestGoBenchHasALineForEachRun(t *testing.T) {
+	e := example()
+	e.Rows[1].Variant = "with spaces"
+	res, err := Run(e, 5, nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, GoBench.write(&out, res))
+	text := out.String()
+	assert.Contains(t, text, "goos: linux\n")
+	assert.Equal(t, 5, strings.Count(text, "\nBenchmarkWalk/fast/a/workers=1/n=2-"))
+	assert.Equal(t, 5, strings.Count(text, "\nBenchmarkWalk/slow/with_spaces/workers=1/n=2000-"))
+	assert.Contains(t, text, " 1 25 ns/op 12345 extra\n")
+	for line := range strings.Lines(text[strings.Index(text, "Benchmark"):]) {
+		assert.Regexp(t, benchLine, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, args := range [][]string{{"-format", "json"}, {"-json"}} {
+		flags := flag.NewFlagSet("test", flag.ContinueOnError)
+		f := FormatFlags(flags)
+		assert.Equal(t, Table, *f)
+		require.NoError(t, flags.Parse(args))
+		assert.Equal(t, JSON, *f)
+	}
+	var f Format
+	assert.ErrorContains(t, f.Set("xml"), "gobench")
 }

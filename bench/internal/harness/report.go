@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Write writes the result as JSON, or as a table.
-func Write(w io.Writer, res *Result, asJSON bool) error {
-	if asJSON {
-		return WriteJSON(w, res.Measurements())
-	}
-	return WriteTable(w, res)
+// A Report says how results are written: as tables between a header and a footer that say where
+// and when, and how quiet the machine was; or in a format for programs, alone.
+type Report struct {
+	Format  Format
+	Intro   string                       // stands before the tables
+	Verdict func([]Measurement) []string // optional: lines behind the tables
 }
 
-// WriteAll runs the experiments one after the other, and writes their results: as JSON alone, or as
-// tables between a header and a footer that say where and when, and how quiet the machine was. How
-// far it is goes to progress.
-func WriteAll(w io.Writer, progress *os.File, list []*Experiment, runs int, asJSON bool) error {
+// WriteAll runs the experiments one after the other, and writes their results. How far it is goes
+// to progress.
+func (r Report) WriteAll(w io.Writer, progress *os.File, list []*Experiment, runs int) error {
+	var measured []Measurement
 	all := func() error {
 		p := NewProgress(progress, list, runs)
 		for _, e := range list {
@@ -31,16 +31,26 @@ func WriteAll(w io.Writer, progress *os.File, list []*Experiment, runs int, asJS
 			if err != nil {
 				return err
 			}
-			if err := Write(w, res, asJSON); err != nil {
+			if err := r.Format.write(w, res); err != nil {
 				return err
 			}
+			measured = append(measured, res.Measurements()...)
 		}
 		return nil
 	}
-	if asJSON {
+	if r.Format != Table {
 		return all()
 	}
-	return framed(w, all)
+	if r.Intro != "" {
+		fmt.Fprintf(w, "%s\n\n", r.Intro)
+	}
+	return framed(w, func() error {
+		err := all()
+		if err == nil && r.Verdict != nil {
+			fmt.Fprintf(w, "What came out:\n%s\n\n", strings.Join(r.Verdict(measured), "\n"))
+		}
+		return err
+	})
 }
 
 // framed calls body between a header and a footer that say where and when, and how quiet the
