@@ -38,13 +38,12 @@ func (s section) chart(f figures.Figures) (chart, error) {
 var (
 	svgStart = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	inks     = regexp.MustCompile(`#010203`)
-	families = regexp.MustCompile(`font-family:Liberation Sans`)
 )
 
 // generic names fonts that other machines have, the first two of the same widths.
 func generic(svg []byte) []byte {
-	const names = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
-	return families.ReplaceAll(svg, []byte(names))
+	const family = "font-family:Liberation Sans"
+	return bytes.ReplaceAll(svg, []byte(family), []byte(family+",Arial,Helvetica,sans-serif"))
 }
 
 // A theme is how a chart's own file looks.

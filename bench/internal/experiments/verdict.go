@@ -4,60 +4,59 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/organzine/coro/bench/internal/figures"
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
 // A verdict is one sentence of two rows' figures: how coro's compares with the other's.
 type verdict struct {
-	experiment, metric string
-	own, other         [2]string // system and variant
-	workers, n         int
-	each               bool   // the metric is ms for all n: ns each are told
-	says               string // with coro's figure, the other's, and how they compare
+	own, other figures.Key
+	each       bool   // the figures are ms for all n: ns each are told
+	says       string // with coro's figure, the other's, and how they compare
+}
+
+func rowOf(experiment, system, variant string, workers, n int, metric string) figures.Key {
+	return figures.Key{Command: "bench", Experiment: experiment, System: system, Variant: variant,
+		Workers: workers, N: n, Metric: metric}
 }
 
 var verdicts = []verdict{
-	{"spawn", "total_ms", [2]string{sysCoro, "coroutine"}, [2]string{sysGoroutine, "P1"},
-		1, 500_000, true, "A coroutine is spawned and run in %s ns, a goroutine in %s: %s."},
-	{"yield", "ns_per_op", [2]string{sysCoro, "coro_yield"}, [2]string{sysGoroutine, "Gosched"},
-		1, 200, false, "A coroutine yields in %s ns, a goroutine in %s: %s."},
-	{"switch", "ns_one_way", [2]string{sysCoro, "pair"}, [2]string{"ucontext", "pair"},
-		1, 2, false, "A switch by hand takes %s ns, by swapcontext %s: %s."},
+	{rowOf("spawn", sysCoro, "coroutine", 1, 500_000, "total_ms"),
+		rowOf("spawn", sysGoroutine, "P1", 1, 500_000, "total_ms"),
+		true, "A coroutine is spawned and run in %s ns, a goroutine in %s: %s."},
+	{rowOf("yield", sysCoro, "coro_yield", 1, 200, "ns_per_op"),
+		rowOf("yield", sysGoroutine, "Gosched", 1, 200, "ns_per_op"),
+		false, "A coroutine yields in %s ns, a goroutine in %s: %s."},
+	{rowOf("switch", sysCoro, "pair", 1, 2, "ns_one_way"),
+		rowOf("switch", "ucontext", "pair", 1, 2, "ns_one_way"),
+		false, "A switch by hand takes %s ns, by swapcontext %s: %s."},
 }
 
 // Verdict is what a run of all experiments has come to, a sentence a line.
 func Verdict(list []harness.Measurement) []string {
-	find := func(experiment, metric string, row [2]string, workers, n int) float64 {
-		for _, m := range list {
-			if m.Experiment == experiment && m.Metric == metric &&
-				m.System == row[0] && m.Variant == row[1] &&
-				(workers == 0 || workers == m.Workers) && (n == 0 || n == m.N) {
-				return m.Value
-			}
-		}
-		return 0
-	}
+	f := figures.Figures{"bench": {Measurements: list}}
 	var out []string
 	for _, v := range verdicts {
-		own := find(v.experiment, v.metric, v.own, v.workers, v.n)
-		other := find(v.experiment, v.metric, v.other, v.workers, v.n)
-		if own == 0 || other == 0 {
+		own, ok := f.Find(v.own)
+		other, ok2 := f.Find(v.other)
+		if !ok || !ok2 {
 			continue
 		}
+		scale := 1.0
 		if v.each {
-			own, other = own*1e6/float64(v.n), other*1e6/float64(v.n)
+			scale = 1e6 / float64(v.own.N)
 		}
-		out = append(out, fmt.Sprintf(v.says, harness.Grouped(own, 1), harness.Grouped(other, 1),
-			compared(own, other)))
+		out = append(out, fmt.Sprintf(v.says, harness.Grouped(own.Value*scale, 1),
+			harness.Grouped(other.Value*scale, 1), compared(own.Value, other.Value)))
 	}
-	if bytes := find("memory", "bytes_each", [2]string{sysCoro, "parked"}, 0, 0); bytes > 0 {
+	if m, ok := f.Find(rowOf("memory", sysCoro, "parked", 0, 0, "bytes_each")); ok {
 		out = append(out, fmt.Sprintf("A coroutine that waits holds %s bytes, with its stack.",
-			harness.Grouped(bytes, 0)))
+			harness.Grouped(m.Value, 0)))
 	}
 	all := runtime.NumCPU()
-	if up := find("fib", "speedup", [2]string{sysCoro, "stolen"}, all, 0); up > 0 {
+	if m, ok := f.Find(rowOf("fib", sysCoro, "stolen", all, 0, "speedup")); ok {
 		out = append(out, fmt.Sprintf("%d workers compute what one of them spawns %.2f times "+
-			"as fast as a bare thread.", all, up))
+			"as fast as a bare thread.", all, m.Value))
 	}
 	return out
 }
