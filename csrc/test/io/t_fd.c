@@ -1027,11 +1027,12 @@ static void awaits_a_byte(void *arg, void *result)
 	CHECK_EQ(coro_read(pair.a, &byte, 1, CORO_FOREVER), 1);
 }
 
-static void sleeps_a_little(void *arg, void *result)
+static void sleeps_on(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_sleep(2 * MS), CORO_OK);
+	while (!seen(&stop))
+		CHECK_EQ(coro_sleep(2 * MS), CORO_OK);
 }
 
 static void computes_beside_one_that_waits(void *arg, void *result)
@@ -1053,11 +1054,13 @@ TEST(fd_call_on_a_lent_thread_opens_the_set)
 {
 	for (int round = 0; round < 30; round++) {
 		coro_scheduler *s = start_go(1, 0);
+		stop = 0;
 		pair = pair_of(s);
-		spawn(s, sleeps_a_little, NULL, 0);
+		spawn(s, sleeps_on, NULL, 0);
 		until_waiting(s, 1);
 		struct coroi_lend l = lend_of(s, computes_beside_one_that_waits, NULL, 0, 0);
 		CHECK_EQ(lend_to_end(&l), CORO_OK);
+		add_one(&stop);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		finish(s);
 	}
