@@ -6,6 +6,7 @@ TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb pat
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 PEER_PACKAGES := $(BUILD_PACKAGES) g++ libcaf-dev libboost-context-dev libboost-fiber-dev erlang-base \
 	python3 python3-uvloop python3-gevent python3-greenlet cargo librust-tokio-dev
+MUSL_PACKAGES := musl-tools linux-libc-dev
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing
 GO_TEST := go test -timeout 30m # for a package; a test that waits for what never comes gives up sooner
@@ -24,7 +25,7 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
 
 .PHONY: test-more
-test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nested stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, other modules, stress
+test-more: deps-test tsan-short memcheck-short test-musl-short test-faults models-quick explore-quick test-hostile test-nested stress-short ## what CI runs besides: more sanitizers, musl, faults, models, the explorer, other modules, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -66,10 +67,18 @@ asan: ## the C tests under AddressSanitizer, gcc and clang
 asan-gcc asan-clang:
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan WITH=$(@:asan-%=%)
 
+# As musl in csrc/test/Makefile. Debian's libgcc, which package symbolize links, needs glibc.
 .PHONY: test-musl
-test-musl: ## the C tests with musl, the C library of Alpine
-	@scripts/deps.sh musl-tools linux-libc-dev
+test-musl: ## the C tests, and the Go ones, short, with musl, the C library of Alpine
+	@scripts/deps.sh $(MUSL_PACKAGES)
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test musl
+	CC="musl-gcc -idirafter /usr/include -idirafter /usr/include/$$(gcc -print-multiarch)" \
+		CGO_LDFLAGS="-O2 -g -Wl,--eh-frame-hdr" $(GO_TEST) -short $$(go list ./... | grep -v /symbolize)
+	$(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' .
+
+.PHONY: test-musl-short
+test-musl-short:
+	CORO_TEST_SCALE=0.05 $(MAKE) test-musl
 
 .PHONY: ubsan
 ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang
@@ -237,6 +246,7 @@ test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator;
 	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
 	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
 		$(GO_TEST) -short -exec '$(EMULATOR)' ./...
+	$(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/cross' .
 
 .PHONY: test-arm64-quick
 test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait or that measure time

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,4 +195,133 @@ func isCName(names map[string]bool, name string) bool {
 		}
 	}
 	return false
+}
+
+// docTriedBy is what runs the commands that pages show: a test, or a target of make.
+var docTriedBy = map[string]string{
+	"go run github.com/organzine/coro/examples/hello-c@latest":                          "make release-check",
+	"go get github.com/organzine/coro/actor":                                            "make release-check",
+	"GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc go build":                      "make test-arm64",
+	"CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc go build .":                    "make test-arm64",
+	"go build -tags netgo,osusergo -ldflags '-linkmode external -extldflags -static' .": "TestAnotherModuleIsBuiltInEachWay",
+}
+
+// docFollowed are the pages whose commands a test runs as they stand, and up to which heading.
+var docFollowed = map[string]string{"README.md": "\n## ", "docs/tutorial.md": ""}
+
+var (
+	docShell   = regexp.MustCompile("(?ms)^```(?:sh)?\n(.*?)^```$")
+	docIndent  = regexp.MustCompile(`(?m)^    (\S.*)$`)
+	docCommand = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:go|make|apk|docker) `)
+	docMake    = regexp.MustCompile("(?:^|`)make\\s+([a-z][a-z0-9-]*)")
+	docBench   = regexp.MustCompile(`go run \./bench -run\s+'?([^'` + "`" + `\s]+)`)
+	docTool    = regexp.MustCompile("go tool coro ([a-z]+)")
+)
+
+// Each command of a users' page is run by a test, or the page says that it was not tried. Targets
+// of make, experiments of the benchmark and commands of the tool are there.
+func TestCommandsOfThePagesAreRunOrMarked(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	tool, err := os.ReadFile("cmd/coro/main.go")
+	require.NoError(t, err)
+	experiments := docExperiments(t)
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "README.md") {
+		bytes, err := os.ReadFile(page)
+		require.NoError(t, err)
+		text := string(bytes)
+		for _, m := range docMake.FindAllStringSubmatch(text, -1) {
+			found++
+			assert.Contains(t, string(makefile), "\n"+m[1]+":", "%s: make %s", page, m[1])
+		}
+		for _, m := range docTool.FindAllStringSubmatch(text, -1) {
+			found++
+			assert.Contains(t, string(tool), `{"`+m[1]+`", "`, "%s: go tool coro %s", page, m[1])
+		}
+		for _, m := range docBench.FindAllStringSubmatch(text, -1) {
+			found++
+			assert.True(t, slices.ContainsFunc(experiments, regexp.MustCompile(m[1]).MatchString),
+				"%s: there is no experiment %s", page, m[1])
+		}
+		from := 0
+		if end, ok := docFollowed[page]; ok {
+			from = len(text)
+			if end != "" {
+				from = strings.Index(text, end)
+			}
+		}
+		for _, at := range docCommandsOf(text) {
+			command := strings.TrimSpace(strings.Split(text[at:], "\n")[0])
+			command = strings.TrimSpace(strings.Split(command, "  #")[0])
+			if at < from && command != "go run github.com/organzine/coro/examples/hello-c@latest" ||
+				docMake.MatchString(command) || docBench.MatchString(command) {
+				continue
+			}
+			found++
+			docIsTried(t, page, command, text[at:min(at+500, len(text))], string(makefile))
+		}
+	}
+	assert.Greater(t, found, 50)
+}
+
+// docExperiments are the names of the benchmark's experiments.
+func docExperiments(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("bench/internal/experiments/*.go")
+	require.NoError(t, err)
+	name := regexp.MustCompile(`(?m)^\t+Name: +"([a-z]+)",$`)
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range name.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// docCommandsOf are the places of the commands that a page shows on lines of their own.
+func docCommandsOf(text string) []int {
+	var places []int
+	add := func(from, to int) {
+		for _, line := range strings.SplitAfter(text[from:to], "\n") {
+			if docCommand.MatchString(line) {
+				places = append(places, from)
+			}
+			from += len(line)
+		}
+	}
+	for _, m := range docShell.FindAllStringSubmatchIndex(text, -1) {
+		add(m[2], m[3])
+	}
+	for _, m := range docIndent.FindAllStringSubmatchIndex(docFence.ReplaceAllStringFunc(text,
+		func(block string) string { return strings.Repeat(" ", len(block)) }), -1) {
+		add(m[2], m[3])
+	}
+	return places
+}
+
+// docIsTried checks that something that is there runs a command, or that what follows it says that
+// nothing does.
+func docIsTried(t *testing.T, page, command, rest, makefile string) {
+	t.Helper()
+	by := docTriedBy[command]
+	if target, ok := strings.CutPrefix(by, "make "); ok {
+		assert.Contains(t, makefile, "\n"+target+":", command)
+		return
+	}
+	if by == "" {
+		assert.Regexp(t, `(?i)not\s+tried`, rest, "%s: %s: what runs it?", page, command)
+		return
+	}
+	tests, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	assert.True(t, slices.ContainsFunc(tests, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), "func "+by+"(")
+	}), "%s: there is no %s", command, by)
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -88,6 +89,15 @@ func needs(t *testing.T, tools ...string) {
 	}
 }
 
+// muslCompiler is Debian's compiler for musl, which looks into no folder of the kernel's headers.
+func muslCompiler(t *testing.T) string {
+	t.Helper()
+	multiarch, err := exec.Command("gcc", "-print-multiarch").Output()
+	require.NoError(t, err)
+	return "musl-gcc -idirafter /usr/include -idirafter /usr/include/" +
+		strings.TrimSpace(string(multiarch))
+}
+
 // needsToCompile skips the test where a program does not compile with the flags of a C compiler.
 func needsToCompile(t *testing.T, compiler string, flags ...string) {
 	t.Helper()
@@ -117,6 +127,8 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		{name: "pie", flags: []string{"-buildmode=pie"}},
 		{name: "stripped", flags: []string{"-ldflags=-s -w"}},
 		{name: "clang", needs: []string{"clang"}, env: []string{"CC=clang"}},
+		{name: "musl", needs: []string{"musl-gcc", "-static"}, env: []string{"CC=" + muslCompiler(t)},
+			flags: []string{"-ldflags=-extldflags=-static"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel() // cgo compiles the files of a package one after the other
@@ -129,6 +141,21 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 			assert.Equal(t, "42 <nil>\n", in.run("./"+way.name))
 		})
 	}
+	t.Run("cross", func(t *testing.T) {
+		t.Parallel()
+		other, triple := "arm64", "aarch64-linux-gnu"
+		if runtime.GOARCH == other {
+			other, triple = "amd64", "x86_64-linux-gnu"
+		}
+		emulator := "qemu-" + triple[:strings.Index(triple, "-")]
+		needsToCompile(t, triple+"-gcc")
+		in := *o
+		in.t = t
+		in.env = append(o.env[:len(o.env):len(o.env)], "CGO_ENABLED=1", "GOARCH="+other, "CC="+triple+"-gcc")
+		in.run("go", "build", "-o", "cross", ".")
+		needs(t, emulator)
+		assert.Equal(t, "42 <nil>\n", in.run(emulator, "-L", "/usr/"+triple, "./cross"))
+	})
 	t.Run("c-archive", func(t *testing.T) {
 		t.Parallel()
 		needs(t, "gcc")

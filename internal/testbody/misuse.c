@@ -65,10 +65,11 @@ void testbody_misuse(void *arg, void *result)
 
 size_t testbody_allocated(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 33)
 	struct mallinfo2 m = mallinfo2();
 	return m.uordblks + m.hblkhd;
-#else
-	return 0;
 #endif
+#endif
+	return 0;
 }
