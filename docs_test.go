@@ -210,7 +210,7 @@ var docTriedBy = map[string]string{
 var docFollowed = map[string]string{"README.md": "\n## ", "docs/tutorial.md": ""}
 
 var (
-	docShell   = regexp.MustCompile("(?ms)^```(?:sh)?\n(.*?)^```$")
+	docShell   = regexp.MustCompile("(?s)^```(?:sh)?\n(.*)```$")
 	docIndent  = regexp.MustCompile(`(?m)^    (\S.*)$`)
 	docCommand = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:go|make|apk|docker) `)
 	docMake    = regexp.MustCompile("(?:^|`)make\\s+([a-z][a-z0-9-]*)")
@@ -235,11 +235,13 @@ func TestCommandsOfThePagesAreRunOrMarked(t *testing.T) {
 		text := string(bytes)
 		for _, m := range docMake.FindAllStringSubmatch(text, -1) {
 			found++
-			assert.Contains(t, string(makefile), "\n"+m[1]+":", "%s: make %s", page, m[1])
+			assert.True(t, strings.Contains(string(makefile), "\n"+m[1]+":"),
+				"%s: there is no target %s", page, m[1])
 		}
 		for _, m := range docTool.FindAllStringSubmatch(text, -1) {
 			found++
-			assert.Contains(t, string(tool), `{"`+m[1]+`", "`, "%s: go tool coro %s", page, m[1])
+			assert.True(t, strings.Contains(string(tool), `{"`+m[1]+`", "`),
+				"%s: the tool has no command %s", page, m[1])
 		}
 		for _, m := range docBench.FindAllStringSubmatch(text, -1) {
 			found++
@@ -295,8 +297,10 @@ func docCommandsOf(text string) []int {
 			from += len(line)
 		}
 	}
-	for _, m := range docShell.FindAllStringSubmatchIndex(text, -1) {
-		add(m[2], m[3])
+	for _, block := range docFence.FindAllStringIndex(text, -1) {
+		if m := docShell.FindStringSubmatchIndex(text[block[0]:block[1]]); m != nil {
+			add(block[0]+m[2], block[0]+m[3])
+		}
 	}
 	for _, m := range docIndent.FindAllStringSubmatchIndex(docFence.ReplaceAllStringFunc(text,
 		func(block string) string { return strings.Repeat(" ", len(block)) }), -1) {
@@ -311,7 +315,8 @@ func docIsTried(t *testing.T, page, command, rest, makefile string) {
 	t.Helper()
 	by := docTriedBy[command]
 	if target, ok := strings.CutPrefix(by, "make "); ok {
-		assert.Contains(t, makefile, "\n"+target+":", command)
+		assert.True(t, strings.Contains(makefile, "\n"+target+":"),
+			"%s: there is no target %s", command, target)
 		return
 	}
 	if by == "" {
