@@ -11,7 +11,12 @@
 #include "base/fault.h"
 #include "base/switch.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* What vsnprintf takes of a stack: glibc's takes 2 KiB for numbers and texts, and up to 9 KiB for a
+ * long double. */
+#define PRINT_STACK ((size_t)16 << 10)
 
 __thread struct coroi_rec **coroi_scheduled_tls;
 const struct coroi_layer *coroi_layer[COROI_LAYERS];
@@ -36,6 +41,14 @@ bool coroi_is_plain_thread(void)
 	return !coroi_innermost() && !(blocking && blocking->where(&at));
 }
 
+/* extras_of_innermost - NULL outside a coroutine, and where there is no memory for a place. */
+static struct coroi_extras **extras_of_innermost(void)
+{
+	const struct coroi_layer *l = coroi_innermost();
+
+	return l ? l->extras() : NULL;
+}
+
 int coro_defer(void (*fn)(void *), void *arg)
 {
 	const struct coroi_layer *l = coroi_innermost();
@@ -48,12 +61,39 @@ int coro_defer(void (*fn)(void *), void *arg)
 	return e ? coroi_extras_defer(e, fn, arg) : CORO_ENOMEM;
 }
 
+coro_mark *coro_defer_mark(void)
+{
+	struct coroi_extras **e = extras_of_innermost();
+
+	return e ? coroi_extras_mark(e) : NULL;
+}
+
+int coro_defer_run(coro_mark *mark)
+{
+	struct coroi_extras **e = extras_of_innermost();
+
+	return e ? coroi_extras_run_to(*e, mark) : CORO_EPERM;
+}
+
+int coro_defer_disarm(void (*fn)(void *), void *arg)
+{
+	struct coroi_extras **e = extras_of_innermost();
+
+	return !fn ? CORO_EINVAL : e ? coroi_extras_disarm(*e, fn, arg) : CORO_EPERM;
+}
+
 void *coro_malloc(size_t bytes)
 {
-	const struct coroi_layer *l = coroi_innermost();
-	struct coroi_extras **e = l ? l->extras() : NULL;
+	struct coroi_extras **e = extras_of_innermost();
 
 	return e ? coroi_extras_malloc(e, bytes) : NULL;
+}
+
+void *coro_malloc_with(size_t bytes, void (*destroy)(void *))
+{
+	void *p = coro_malloc(bytes);
+
+	return p && destroy && coro_defer(destroy, p) ? NULL : p;
 }
 
 char *coro_strndup(const char *s, size_t n)
@@ -70,6 +110,53 @@ char *coro_strndup(const char *s, size_t n)
 char *coro_strdup(const char *s)
 {
 	return coro_strndup(s, PTRDIFF_MAX);
+}
+
+/* ------------------------------------------------------------------------------ printed texts */
+
+struct print {
+	const char *format;
+	va_list args;
+	char *text;
+};
+
+/* print - p->text, or NULL. */
+static void print(void *arg)
+{
+	struct print *p = arg;
+	va_list args;
+
+	va_copy(args, p->args);
+	int n = vsnprintf(NULL, 0, p->format, args);
+	va_end(args);
+	p->text = n < 0 ? NULL : coro_malloc((size_t)n + 1);
+	if (p->text)
+		vsnprintf(p->text, (size_t)n + 1, p->format, p->args);
+}
+
+char *coro_vasprintf(const char *format, va_list args)
+{
+	struct print p = {.format = format};
+
+	if (!coroi_innermost())
+		return NULL;
+	va_copy(p.args, args);
+	if (coro_stack_left() >= PRINT_STACK)
+		print(&p);
+	else
+		coro_call_on_stack(PRINT_STACK, print, &p); /* else p.text is NULL */
+	va_end(p.args);
+	return p.text;
+}
+
+char *coro_asprintf(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	char *text = coro_vasprintf(format, args);
+	va_end(args);
+	return text;
 }
 
 /* end - end the innermost coroutine. Returns only if there is none: CORO_EPERM. */

@@ -22,6 +22,16 @@ struct coroi_deferred {
 	void *arg;
 };
 
+/* A mark is on the list of what is deferred, and has no function. The arena gives its memory. */
+struct coro_mark {
+	struct coroi_deferred deferred;
+	bool runs; /* what was deferred since runs: the mark is to stay meanwhile */
+	/* the arena before there was the mark */
+	struct coroi_block *blocks;
+	char *at, *end;
+};
+
+_Static_assert(offsetof(struct coro_mark, deferred) == 0, "one is taken for the other");
 _Static_assert(offsetof(struct coroi_extras, tick) == 0, "where timer.h has it");
 
 #define ROUND(n) (((n) + ALIGN - 1) & ~(ALIGN - 1))
@@ -90,13 +100,97 @@ int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg)
 	return CORO_OK;
 }
 
-void coroi_extras_run(struct coroi_extras *e)
+struct coro_mark *coroi_extras_mark(struct coroi_extras **e)
+{
+	struct coroi_extras *x = make(e);
+	if (!x)
+		return NULL;
+	struct coro_mark before = {{.next = x->deferred}, false, x->blocks, x->at, x->end};
+	struct coro_mark *m = coroi_extras_malloc(e, sizeof *m);
+	if (!m)
+		return NULL;
+	*m = before;
+	x->deferred = &m->deferred;
+	return m;
+}
+
+static struct coro_mark *mark_of(struct coroi_deferred *d)
+{
+	return d->fn ? NULL : (struct coro_mark *)d;
+}
+
+/* find_mark - CORO_OK: mark is on the list, and no mark whose functions run would go with it. */
+static int find_mark(const struct coroi_extras *e, const struct coro_mark *mark)
+{
+	for (struct coroi_deferred *d = e ? e->deferred : NULL; d; d = d->next) {
+		const struct coro_mark *m = mark_of(d);
+		if (m && m->runs)
+			return CORO_EBUSY;
+		if (m && m == mark)
+			return CORO_OK;
+	}
+	return CORO_EINVAL;
+}
+
+/* release_blocks - those that are newer than `first`. */
+static void release_blocks(struct coroi_extras *e, const struct coroi_block *first)
+{
+	for (struct coroi_block *b; (b = e->blocks) != first;) {
+		e->blocks = b->next;
+		coroi_release(b);
+	}
+}
+
+/* run_until - run what is deferred, last first, until `last` is the last one. */
+static void run_until(struct coroi_extras *e, const struct coroi_deferred *last)
+{
+	for (struct coroi_deferred *d; (d = e->deferred) != last;) {
+		e->deferred = d->next;
+		if (d->fn) /* else a mark that nobody has run to */
+			d->fn(d->arg);
+	}
+}
+
+int coroi_extras_run_to(struct coroi_extras *e, struct coro_mark *mark)
+{
+	int status = find_mark(e, mark);
+
+	if (status < 0)
+		return status;
+	mark->runs = true;
+	run_until(e, &mark->deferred);
+	struct coro_mark before = *mark; /* which lies in what is released, or told free */
+	e->deferred = before.deferred.next;
+	release_blocks(e, before.blocks);
+	e->at = before.at;
+	e->end = before.end;
+	coroi_tell_kept(e->at, (size_t)(e->end - e->at));
+	return CORO_OK;
+}
+
+int coroi_extras_disarm(struct coroi_extras *e, void (*fn)(void *), void *arg)
 {
 	if (!e)
-		return;
-	for (struct coroi_deferred *d; (d = e->deferred);) {
-		e->deferred = d->next;
-		d->fn(d->arg);
+		return CORO_EINVAL;
+	for (struct coroi_deferred **d = &e->deferred; *d; d = &(*d)->next)
+		if ((*d)->fn == fn && (*d)->arg == arg) {
+			*d = (*d)->next;
+			return CORO_OK;
+		}
+	return CORO_EINVAL;
+}
+
+void coroi_extras_run(struct coroi_extras *e)
+{
+	if (e)
+		run_until(e, NULL);
+}
+
+static void release_shields(struct coroi_shield *s)
+{
+	for (struct coroi_shield *outer; s; s = outer) {
+		outer = s->outer;
+		coroi_release(s);
 	}
 }
 
@@ -104,10 +198,9 @@ void coroi_extras_free(struct coroi_extras *e)
 {
 	if (!e)
 		return;
-	for (struct coroi_block *b = e->blocks, *next; b; b = next) {
-		next = b->next;
-		coroi_release(b);
-	}
+	release_blocks(e, NULL);
+	release_shields(e->shield);
+	release_shields(e->spare);
 	coroi_release(e->failure.text);
 	coroi_release(e->joined.text);
 	coroi_release(e->text);

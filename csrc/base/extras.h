@@ -25,9 +25,10 @@ struct coroi_extras {
 	uint64_t tick; /* timer.h's: a record with extras has no other place for its tick */
 	struct coroi_failure failure; /* of the coroutine itself, while deferred functions run */
 	struct coroi_failure joined;  /* of the last one that it has joined */
-	struct coroi_shield *shield;  /* the innermost section */
-	struct coroi_shield *spare;   /* sections for the next use, linked by `outer` */
-	char *text;                   /* of the last call into Go that has failed, or NULL */
+	/* From coroi_alloc, linked by `outer`: a mark takes back what the arena gave. */
+	struct coroi_shield *shield; /* the innermost section */
+	struct coroi_shield *spare;  /* sections for the next use */
+	char *text;                  /* of the last call into Go that has failed, or NULL */
 	/* The body has ended, and its deferred functions run: a call that ends the coroutine ends
 	 * one of them, and changes nothing of how the body has ended. The layer keeps that in `how`
 	 * and `value` meanwhile, where it needs to. */
@@ -48,6 +49,12 @@ bool coroi_extras_make(struct coroi_extras **e);
  * memory, nothing changed. */
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes);
 int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
+
+/* coroi_extras_mark, coroi_extras_run_to, coroi_extras_disarm - coro_defer_mark, coro_defer_run and
+ * coro_defer_disarm. */
+struct coro_mark *coroi_extras_mark(struct coroi_extras **e);
+int coroi_extras_run_to(struct coroi_extras *e, struct coro_mark *mark);
+int coroi_extras_disarm(struct coroi_extras *e, void (*fn)(void *), void *arg);
 
 /* coroi_extras_over - deferred functions of the coroutine with these extras (NULL: none) run. */
 static inline bool coroi_extras_over(const struct coroi_extras *e)

@@ -162,7 +162,7 @@ int coro_shield_begin(uint64_t deadline)
 	struct coroi_shield *s = (*e)->spare;
 	if (s)
 		(*e)->spare = s->outer;
-	else if (!(s = coroi_extras_malloc(e, sizeof *s)))
+	else if (!(s = coroi_alloc(sizeof *s, sizeof(void *))))
 		return CORO_ENOMEM;
 	struct coroi_worker *w = coroi_self();
 	coroi_door_enter(w);

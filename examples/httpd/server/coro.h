@@ -59,6 +59,7 @@
 #ifndef CORO_H
 #define CORO_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #ifdef __cpp_exceptions
@@ -86,6 +87,13 @@ __asm__(".pushsection .coro_abi,\"\",%progbits\n\t"
 	".hidden " CORO_ABI_NAME "\n\t"
 	".quad " CORO_ABI_NAME "\n\t"
 	".popsection");
+#endif
+
+/* CORO_PRINTS - the compiler checks the arguments of such a function against its format. */
+#ifdef __GNUC__
+#define CORO_PRINTS(text, arguments) __attribute__((__format__(__printf__, text, arguments)))
+#else
+#define CORO_PRINTS(text, arguments)
 #endif
 
 #ifdef __GNUC__
@@ -252,6 +260,44 @@ int coro_free(coro_t *co);
 int coro_defer(void (*fn)(void *), void *arg);
 
 /*
+ * coro_defer_mark - mark how much is deferred and allocated: for a part of a coroutine's life that
+ * ends before the coroutine, one request of a connection for example. Lwan has generations of
+ * deferred functions, which this is after.
+ *
+ * Marks nest. The end of the coroutine runs what is deferred as if there was no mark.
+ *
+ * Returns: a mark of this coroutine; NULL outside a coroutine, or when memory is used up.
+ * Cost: 64 bytes of the arena until coro_defer_run.
+ */
+typedef struct coro_mark coro_mark;
+coro_mark *coro_defer_mark(void);
+
+/*
+ * coro_defer_run - run what was deferred since the mark, last first, on this stack, and free what
+ * coro_malloc and its like have given since. Younger marks and this one are gone then.
+ *
+ * The functions may wait, and defer and allocate more, which the same call runs and frees. One that
+ * ends the coroutine ends it, and the end runs the others. A function of coro_once_do must not run
+ * to a mark that was taken before that call.
+ *
+ * Returns: CORO_OK; nothing was done: CORO_EPERM outside a coroutine, CORO_EINVAL if this coroutine
+ *          has no such mark (any more), CORO_EBUSY in a function that coro_defer_run runs for this
+ *          mark or for a younger one.
+ * Cost: one step for each function and mark since; the memory is free at once.
+ */
+int coro_defer_run(coro_mark *mark);
+
+/*
+ * coro_defer_disarm - take fn(arg) back, the last one deferred if there are several: what it would
+ * have undone is to stay.
+ *
+ * Returns: CORO_OK, CORO_EPERM outside a coroutine, CORO_EINVAL if fn is NULL or fn(arg) is not
+ *          deferred.
+ * Cost: one step for each function that was deferred later.
+ */
+int coro_defer_disarm(void (*fn)(void *), void *arg);
+
+/*
  * coro_malloc - bytes, aligned to 16, that are freed when the current coroutine ends,
  * after its deferred functions. NULL outside a coroutine, or when memory is used up.
  *
@@ -259,10 +305,28 @@ int coro_defer(void (*fn)(void *), void *arg);
  */
 void *coro_malloc(size_t bytes);
 
+/*
+ * coro_malloc_with - the same, and destroy(memory) is deferred: it runs with the coroutine's
+ * deferred functions, before the memory is free. destroy: NULL for none.
+ *
+ * Returns: NULL also where there is no memory for the deferred function.
+ */
+void *coro_malloc_with(size_t bytes, void (*destroy)(void *));
+
 /* coro_strdup, coro_strndup - a copy of s (of at most n bytes of it) in that arena; else as
  * coro_malloc. */
 char *coro_strdup(const char *s);
 char *coro_strndup(const char *s, size_t n);
+
+/*
+ * coro_asprintf, coro_vasprintf - what printf would print, in that arena; else as coro_malloc. NULL
+ * also where the C library refuses the format.
+ *
+ * Stack: printf takes some KiB. With less than 16 KiB left these run on a larger stack, as by
+ * coro_call_on_stack; no memory for that: NULL.
+ */
+char *coro_asprintf(const char *format, ...) CORO_PRINTS(1, 2);
+char *coro_vasprintf(const char *format, va_list args) CORO_PRINTS(1, 0);
 
 /*
  * coro_exit - end the current coroutine at once, from any depth. Frames are not unwound; what was
