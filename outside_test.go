@@ -300,3 +300,47 @@ func TestInitStartsAProgram(t *testing.T) {
 	assert.Error(t, err)
 	assert.Contains(t, out, "bodies_gen.go is here already: use an empty folder")
 }
+
+const outsideLarge = `#include "coro.h"
+
+CORO_BODY(large, coro_none, coro_none, 0)
+{
+	volatile char a[65536], b[65536];
+
+	(void)arg;
+	(void)result;
+	a[0] = b[0] = 1;
+	coro_yield();
+	a[1] = b[0];
+}
+`
+
+const outsideRunsLarge = `package main
+
+import (
+	"context"
+
+	"github.com/organzine/coro"
+)
+
+func main() {
+	s, err := coro.New()
+	if err != nil {
+		panic(err)
+	}
+	Large.Call(context.Background(), s, coro.None{})
+}
+`
+
+// A frame that is larger than the guard below a stack would miss the guard, and hit what lies
+// there. What coro gen writes has such a frame touch each of its pages.
+func TestALargeFrameIsToldAsAnOverflow(t *testing.T) {
+	needs(t, "gcc")
+	o := newOutside(t, map[string]string{"large.c": outsideLarge, "main.go": outsideRunsLarge})
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "gen")
+	out, err := o.try("go", "run", ".")
+	require.Error(t, err)
+	assert.Contains(t, out, "coro: stack overflow")
+	assert.Contains(t, out, "large")
+}

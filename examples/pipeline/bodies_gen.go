@@ -3,6 +3,7 @@
 package main
 
 /*
+#cgo CFLAGS: -fstack-clash-protection
 #include <stddef.h>
 #include "coro.h"
 #include "stages.h"

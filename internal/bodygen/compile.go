@@ -63,8 +63,15 @@ func (c *config) compile(source string) (*object, error) {
 var unknown = regexp.MustCompile("(?:unknown type name|undeclared identifier|declaration of " +
 	"function|error:) ['‘]((?i)coro_\\w+)['’]")
 
+// missing is what a compiler says of a header of coro that is not there.
+var missing = regexp.MustCompile("fatal error: '?(coro\\w*\\.h)(?:'|: No such file)")
+
 // hint is a remedy for a C file that does not compile.
 func hint(text []byte) string {
+	if header := missing.FindSubmatch(text); header != nil {
+		return fmt.Sprintf("%s is not beside the C file: run go tool coro header %[1]s, "+
+			"and write that into the go:generate line, too", header[1])
+	}
 	for _, found := range unknown.FindAllSubmatch(text, -1) {
 		word := regexp.MustCompile(`\b` + string(found[1]) + `\b`)
 		for _, header := range alone {

@@ -59,6 +59,7 @@ func TestAMissingHeaderOfCoroIsNamed(t *testing.T) {
 			"int x = CORO_MESSAGE_BYTES;\n":                                  "CORO_MESSAGE_BYTES is declared in coro_actor.h",
 			"CORO_BODY(x, coro_nothing, coro_none, 0)\n{\n}\n":               "compiler flags come after --",
 			"#include \"coro_io.h\"\nCORO_BODY(x, coro_fd, none, 0)\n{\n}\n": "compiler flags come after --",
+			"#include \"coro_none.h\"\n":                                     "run go tool coro header coro_none.h",
 		} {
 			folder(t, map[string]string{"a.c": coroh + text})
 			assert.ErrorContains(t, gen("-pkg", "p"), want)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,9 +232,23 @@ func (g *generator) text() ([]byte, error) {
 	return text, nil
 }
 
+// flagVariables are those of the languages that the bodies are written in.
+func (g *generator) flagVariables() []string {
+	found := map[string]bool{}
+	for _, f := range g.bodies {
+		found[strings.TrimPrefix(languageOf(f.source).flags, "CGO_")] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
 // preamble writes the C part: declarations, and what must hold in C.
 func (g *generator) preamble(b *bytes.Buffer) {
-	b.WriteString("/*\n#include <stddef.h>\n#include \"coro.h\"\n")
+	b.WriteString("/*\n")
+	for _, variable := range g.flagVariables() {
+		// a frame that is larger than the guard below a stack touches the guard all the same
+		fmt.Fprintf(b, "#cgo %s: -fstack-clash-protection\n", variable)
+	}
+	b.WriteString("#include <stddef.h>\n#include \"coro.h\"\n")
 	slices.Sort(g.headers)
 	for _, h := range append(slices.Clone(g.includes), g.headers...) {
 		fmt.Fprintf(b, "#include \"%s\"\n", h)

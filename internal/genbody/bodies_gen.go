@@ -3,6 +3,7 @@
 package genbody
 
 /*
+#cgo CFLAGS: -fstack-clash-protection
 #include <stddef.h>
 #include "coro.h"
 #include "kinds.h"
