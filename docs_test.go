@@ -207,7 +207,7 @@ var docTriedBy = map[string]string{
 }
 
 // docFollowed are the pages whose commands a test runs as they stand, and up to which heading.
-var docFollowed = map[string]string{"README.md": "\n## ", "docs/tutorial.md": ""}
+var docFollowed = map[string]string{"README.md": "\n## ", "docs/tutorial.md": "", "docs/handlers.md": ""}
 
 var (
 	docShell   = regexp.MustCompile("(?s)^```(?:sh)?\n(.*)```$")

@@ -70,6 +70,11 @@ func TestReadmeProgramFromAnEmptyFolder(t *testing.T) {
 	newEmptyOutside(t).follow(pageParts(t, "README.md")[0])
 }
 
+func TestHandlersPageFromAnEmptyFolder(t *testing.T) {
+	needs(t, "gcc", "sh")
+	newEmptyOutside(t).follow(pageParts(t, "docs/handlers.md")[1])
+}
+
 func TestTutorialFromAnEmptyFolder(t *testing.T) {
 	needs(t, "gcc", "sh")
 	o := newEmptyOutside(t)
@@ -81,4 +86,37 @@ func TestTutorialFromAnEmptyFolder(t *testing.T) {
 		}
 	}
 	require.Equal(t, 4, steps)
+}
+
+const sumsTo5050 = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/organzine/coro"
+)
+
+func main() {
+	s, err := coro.New()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(Sum.Call(context.Background(), s, coro.None{}))
+	fmt.Println(s.Close(context.Background()))
+}
+`
+
+// The page of waiting has a body with a child and a channel.
+func TestScopeOfThePageOfWaiting(t *testing.T) {
+	needs(t, "gcc")
+	text, err := os.ReadFile("docs/waiting.md")
+	require.NoError(t, err)
+	body := regexp.MustCompile("(?s)```c\n(static void numbers.*?)```").FindSubmatch(text)
+	require.NotNil(t, body)
+	o := newOutside(t, map[string]string{"main.go": sumsTo5050,
+		"sum.c": "#include \"coro.h\"\n\n" + string(body[1])})
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "gen")
+	assert.Equal(t, "5050 <nil>\n<nil>\n", o.run("go", "run", "."))
 }

@@ -8,12 +8,16 @@
 // To use it in a module of your own, copy the folder, and write the headers beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header coro_io.h
+//
+// The Go side of the C body, bodies_gen.go, is written by coro gen.
 package main
 
-/*
-#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
-#include "echo.h"
-*/
+//go:generate go run github.com/organzine/coro/cmd/coro gen echo.c -- -I../../csrc/include
+
+// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
+// file, and needs neither these lines nor the -I.
+
+// #cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
 import "C"
 
 import (
@@ -27,12 +31,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/organzine/coro"
 )
-
-var echo = coro.MustFunc[coro.FD, coro.None](unsafe.Pointer(C.echo), coro.FuncName("echo"))
 
 func main() {
 	address := flag.String("address", "127.0.0.1:0", "where to listen; port 0: any")
@@ -56,7 +57,7 @@ func run(address string, limit int, grace time.Duration) error {
 		return errors.Join(err, s.Close(context.Background()))
 	}
 	fmt.Printf("listening on %s\n", l.Addr())
-	err = s.Serve(ctx, l, echo, coro.ServeLimit(limit), coro.ServeGrace(grace))
+	err = s.Serve(ctx, l, Echo, coro.ServeLimit(limit), coro.ServeGrace(grace))
 	if errors.Is(err, context.Cause(ctx)) {
 		err = nil // as asked for
 	}

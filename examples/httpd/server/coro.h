@@ -618,7 +618,9 @@ int coro_detach(coro_handle target);
 int coro_cancel(coro_handle target);
 
 /* coro_canceled - 1 if the current scheduled coroutine is canceled, by coro_cancel or by a close;
- * 0 otherwise, and outside. For bodies that compute for long without waiting. Cost: about 1 ns. */
+ * 0 otherwise, and outside. For bodies that compute for long without waiting. In a Call from Go, on
+ * the goroutine's thread, nothing hears of the context until the body waits or yields: call
+ * coro_yield before it there. Cost: about 1 ns. */
 int coro_canceled(void);
 
 /* coro_exit_finished - as coro_exit, and the coroutine has finished, even if it was told that it is
