@@ -37,7 +37,7 @@ type funcConfig struct {
 
 // FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax,
 // rounded up to a power of two. Without it the size is that of CORO_BODY_STACK, or the scheduler's
-// default. Another size, and one below that of CORO_BODY_STACK, is an *OptionError of NewFunc.
+// (WithStack). Another size, and one below that of CORO_BODY_STACK, is an *OptionError of NewFunc.
 func FuncStack(bytes int) FuncOption {
 	return func(c *funcConfig) error {
 		switch {

@@ -24,7 +24,8 @@ const (
 )
 
 // WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise:
-// StackMin to StackMax, rounded up to a power of two.
+// StackMin to StackMax, rounded up to a power of two. Without it that is StackDefault, 16 KiB: enough
+// for code of its own, and often too little for a C library.
 func WithStack(bytes int) Option {
 	return number("WithStack", bytes, StackMin, StackMax, func(c *config) { c.Stack = bytes })
 }

@@ -459,7 +459,8 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		     coro_handle *out);
 
 /*
- * coro_yield - let the others run: the caller goes to the back of its worker's queue.
+ * coro_yield - let the others run: the caller goes to the back of its worker's queue. It does not
+ * tell of a cancel: ask coro_canceled.
  *
  * Suspends.
  * Cost:    2 to 7 ns.
