@@ -71,8 +71,9 @@ func (r Ref[M]) Stop() {
 	}
 }
 
-// Done is closed when the actor has ended: its children too, and Stopped was called. Of a reference
-// that is no single actor's it is nil. Where a wait returns [ErrBubble], Done panics.
+// Done is closed when the actor has ended: its children too, Stopped has returned, and its name is
+// free. Of a reference that is no single actor's it is nil. Where a wait returns [ErrBubble], Done
+// panics.
 func (r Ref[M]) Done() <-chan struct{} {
 	if !r.isActor() {
 		return nil

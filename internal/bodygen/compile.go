@@ -64,7 +64,7 @@ var unknown = regexp.MustCompile("(?:unknown type name|undeclared identifier|dec
 	"function|error:) ['‘]((?i)coro_\\w+)['’]")
 
 // missing is what a compiler says of a header of coro that is not there.
-var missing = regexp.MustCompile("fatal error: '?(coro\\w*\\.h)(?:'|: No such file)")
+var missing = regexp.MustCompile(`fatal error: '?(coro\w*\.h)(?:'|: No such file)`)
 
 // hint is a remedy for a C file that does not compile.
 func hint(text []byte) string {
