@@ -161,6 +161,7 @@ type WorkerStats struct {
 	Stolen      uint64 // coroutines that it got by its steals
 	Served      uint64 // of its steals, served by the victim itself
 	Forced      uint64 // of its steals, by locking the victim's door
+	Missed      uint64 // tries to steal that got nothing
 	Parks       uint64 // times that it went to sleep
 	RemoteWakes uint64 // wake-ups that came from other threads
 	Queued      uint64 // coroutines in its queue now

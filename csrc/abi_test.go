@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "2273e154c2ec3a72"
+	abiHash    = "b02f9f80ea8f5c16"
 )
 
 var (

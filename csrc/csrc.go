@@ -343,6 +343,7 @@ type Stats struct {
 type WorkerStats struct {
 	Spawned, Ended, Switches       uint64
 	Steals, Stolen, Served, Forced uint64
+	Missed                         uint64
 	Parks, RemoteWakes, Queued     uint64
 	ThreadID, CPU                  int
 }
@@ -385,6 +386,7 @@ func (s *Scheduler) Stats() Stats {
 		out.PerWorker[i] = WorkerStats{
 			uint64(w.spawned), uint64(w.ended), uint64(w.switches),
 			uint64(w.steals), uint64(w.stolen), uint64(w.served), uint64(w.forced),
+			uint64(w.missed),
 			uint64(w.parks), uint64(w.remote_wakes), uint64(w.queued),
 			int(w.tid), int(w.cpu),
 		}

@@ -251,6 +251,7 @@ type (
 		Stolen      uint64
 		Served      uint64
 		Forced      uint64
+		Missed      uint64
 		Parks       uint64
 		RemoteWakes uint64
 		Queued      uint64

@@ -406,7 +406,8 @@ static bool shared(const void *p)
 		return false;
 	const struct coroi_worker *w = worker_of(p);
 	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->remote_wakes &&
-	       p != &w->steals && p != &w->stolen && p != &w->served && p != &w->forced;
+	       p != &w->steals && p != &w->stolen && p != &w->served && p != &w->forced &&
+	       p != &w->missed;
 }
 
 static void waits(void)

@@ -249,6 +249,7 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 		.stolen = at_load_rlx(&w->stolen),
 		.served = at_load_rlx(&w->served),
 		.forced = at_load_rlx(&w->forced),
+		.missed = at_load_rlx(&w->missed),
 		.parks = at_load_rlx(&w->parks),
 		.remote_wakes = at_load_rlx(&w->remote_wakes),
 		.queued = coroi_deque_length(&w->queue),

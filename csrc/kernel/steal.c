@@ -126,6 +126,7 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 	at_store_rlx(&w->wants, wants);
 	switch (coroi_door_knock(v, w->id)) {
 	case COROI_REFUSED:
+		at_bump(&w->missed);
 		return false;
 	case COROI_SERVED:
 		n = at_load_rlx(&w->steal_buf_count);
@@ -145,8 +146,7 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 			at_bump(&w->forced);
 		break;
 	}
-	if (n)
-		at_bump(&w->steals);
+	at_bump(n ? &w->steals : &w->missed);
 	at_bump_by(&w->stolen, n);
 	*out = n;
 	return true;

@@ -294,8 +294,9 @@ struct coroi_worker {
 	/* [workers] coroi_turns of each worker when this one last looked. */
 	uint32_t *seen;
 	/* Counters (at_bump): the owner writes them, and remote_wakes a thread in the door. served:
-	 * steals that the victim's owner answered; forced: steals in a locked door. */
-	uint64_t steals, stolen, served, forced, parks, remote_wakes;
+	 * steals that the victim's owner answered; forced: steals in a locked door; missed: tries
+	 * that got nothing. */
+	uint64_t steals, stolen, served, forced, missed, parks, remote_wakes;
 	/* How often the worker was lent, and of the lends that were timed how many, how long all of
 	 * them took, and the longest, ns. Written by the lender. Atomic, relaxed: statistics. */
 	uint64_t lends, lends_timed, lent_ns, lent_most;

@@ -93,3 +93,46 @@ TEST(steal_looks_at_every_victim_by_few_searchers)
 	searches_among(4, 1);
 	searches_among(12, 6);
 }
+
+static void has_pinned_ones(void *arg, void *result)
+{
+	coro_attr here = on(CORO_HERE);
+
+	for (int n = 0; n < 4; n++)
+		CHECK_EQ(coro_spawn_attr(&here, notes_victim, arg, sizeof(uint64_t), NULL),
+			 CORO_OK);
+	computes(arg, result);
+}
+
+static void finds_none(void *arg, void *result)
+{
+	struct coroi_worker *w = coroi_self();
+
+	(void)arg;
+	(void)result;
+	computes_until(&ready, 1);
+	for (int i = 0; i < 10; i++) {
+		coroi_hold_off(w, 1000 * MS);
+		CHECK(!coroi_search(w));
+	}
+	add_one(&robbed);
+}
+
+TEST(steal_that_gets_nothing_is_counted)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED | CORO_NO_STANDBY);
+	coro_attr first = on(1), second = on(2);
+	uint64_t none = 0;
+	coro_worker_stats w[2];
+	coro_stats t;
+
+	ready = robbed = from[0] = 0;
+	CHECK_EQ(coro_scheduler_spawn(s, &first, has_pinned_ones, &none, sizeof none, NULL),
+		 CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &second, finds_none, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(coro_scheduler_stats(s, &t, w, 2), CORO_OK);
+	CHECK(w[1].missed >= 1); /* then it knows, until the victim switches */
+	CHECK_EQ(w[1].steals, 0);
+	finish(s);
+}

@@ -1597,6 +1597,7 @@ typedef struct coro_worker_stats {
 	uint64_t stolen;       /* coroutines got by them */
 	uint64_t served;       /* steals that the victim served itself */
 	uint64_t forced;       /* steals that locked the victim's door */
+	uint64_t missed;       /* tries to steal that got nothing */
 	uint64_t parks;        /* times it went to sleep */
 	uint64_t remote_wakes; /* wake-ups that came from other threads */
 	uint64_t queued;       /* in its queue now */
