@@ -143,7 +143,8 @@ type Stats struct {
 	// from Go, or new work, can help them.
 	Stalled bool
 
-	// Totals since the start, of C and of Go bodies. Spawned - Ended is Live.
+	// Totals since the start, of C and of Go bodies, and of coro's own coroutines: one for each
+	// Serve, and one for each part of a CallN. Spawned - Ended is Live.
 	Spawned, Ended uint64
 	Failed         uint64         // of the C bodies that ended: by coro_fail or coro_abort
 	Unstarted      UnstartedStats // of those that ended
@@ -161,9 +162,10 @@ type Stats struct {
 	// called runtime.Goexit. The first one of each hook is logged, by slog.
 	HookFailures uint64
 
-	Stacks, StacksIdle   int // mapped, and of them not in use
+	// Mapped, and of them in the common pool: each worker has up to 64 more in hand.
+	Stacks, StacksIdle   int
 	StackBytes           int // of all mapped stacks, without guards
-	Records, RecordsIdle int // carved, and of them not in use
+	Records, RecordsIdle int // carved, and of them in the common pool: workers have some in hand
 	RecordBytes          int // of all chunks
 	RecordsRetired       int // records that have been used as often as one can be
 
