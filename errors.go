@@ -248,7 +248,11 @@ type DeadlockError struct {
 
 func (e *DeadlockError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "coro: deadlock: %d coroutines wait for ever", e.Count)
+	wait := "coroutines wait"
+	if e.Count == 1 {
+		wait = "coroutine waits"
+	}
+	fmt.Fprintf(&b, "coro: deadlock: %d %s for ever", e.Count, wait)
 	for i, c := range e.Blocked {
 		if i == 8 {
 			b.WriteString("; …")

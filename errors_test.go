@@ -41,7 +41,7 @@ func TestADeadlockErrorNamesTheFirstFew(t *testing.T) {
 			"f3 in park; f4 in park; f5 in park; f6 in park; f7 in park; …", e.Error())
 	e = &coro.DeadlockError{Count: 1, Blocked: []coro.BlockedCoroutine{{Func: "f",
 		Waits: "join"}}}
-	assert.Equal(t, "coro: deadlock: 1 coroutines wait for ever; f in join", e.Error())
+	assert.Equal(t, "coro: deadlock: 1 coroutine waits for ever; f in join", e.Error())
 }
 
 func TestARunningErrorNamesAndWraps(t *testing.T) {
