@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
@@ -294,4 +296,39 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 	assert.Equal(t, 1, threads(t, "calling/"))
 	close(release)
 	started.Wait()
+}
+
+// The threads of a scheduler have the priority of the thread that has made it: jobs that are to run
+// when nobody else wants the CPU have a scheduler of their own.
+func TestWorkersInheritThePriorityOfTheirMaker(t *testing.T) {
+	const schedIdle = 5
+	made := make(chan *coro.Scheduler)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		priority := int32(0)
+		_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedIdle,
+			uintptr(unsafe.Pointer(&priority)))
+		if errno != 0 {
+			close(made)
+			return
+		}
+		s, err := coro.New(coro.WithWorkers(2), coro.WithoutLending())
+		assert.NoError(t, err)
+		made <- s
+	}()
+	s, ok := <-made
+	if !ok {
+		t.Skip("the system refuses SCHED_IDLE")
+	}
+	require.NotNil(t, s)
+	for _, w := range s.Stats().PerWorker {
+		policy, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETSCHEDULER, uintptr(w.ThreadID), 0, 0)
+		assert.Zero(t, errno)
+		assert.EqualValues(t, schedIdle, policy)
+	}
+	task, err := add.Start(s, 41)
+	require.NoError(t, err)
+	_, err = task.Wait(background)
+	require.NoError(t, err)
+	require.NoError(t, s.Close(background))
 }
