@@ -37,9 +37,9 @@ func TestAskInBubblesByTurns(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, i+1, v)
 		}
+		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		start := time.Now()
 		_, err := askRiddle(ctx, r, -1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.GreaterOrEqual(t, time.Since(start), patience)

@@ -178,14 +178,6 @@ func TestConnectionsHaveALimitOfRequests(t *testing.T) {
 	}
 }
 
-// comes reads until the server closes, and returns how long that took.
-func comes(t *testing.T, c io.Reader) (string, time.Duration) {
-	begin := time.Now()
-	text, err := io.ReadAll(c)
-	assert.NoError(t, err)
-	return string(text), time.Since(begin)
-}
-
 // Each wait for a client ends in time. The upper bounds are generous, as machines may be busy.
 func TestSlowClientsMeetDeadlines(t *testing.T) {
 	s := start(t, "-idle", "150ms", "-header", "200ms", "-body", "250ms", "-write", "300ms",
@@ -214,6 +206,7 @@ func TestSlowClientsMeetDeadlines(t *testing.T) {
 			t.Parallel()
 			conn := s.dial()
 			defer conn.Close()
+			begin := time.Now()
 			_, err := io.WriteString(conn, c.send)
 			require.NoError(t, err)
 			done := make(chan struct{})
@@ -228,10 +221,12 @@ func TestSlowClientsMeetDeadlines(t *testing.T) {
 					}
 				}
 			})
-			text, took := comes(t, conn)
+			text, err := io.ReadAll(conn)
+			assert.NoError(t, err)
+			took := time.Since(begin)
 			close(done)
 			drips.Wait()
-			list, err := answers(text)
+			list, err := answers(string(text))
 			assert.NoError(t, err)
 			assert.Equal(t, c.want, statuses(list))
 			assert.GreaterOrEqual(t, took, c.atLeast)
@@ -240,10 +235,10 @@ func TestSlowClientsMeetDeadlines(t *testing.T) {
 	}
 	t.Run("does not read", func(t *testing.T) {
 		t.Parallel()
+		begin := time.Now()
 		conn := s.dial()
 		defer conn.Close()
 		request := post + "Content-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1000000)
-		begin := time.Now()
 		for { // the socket buffers take some of it
 			if _, err := io.WriteString(conn, request); err != nil {
 				break
