@@ -10,8 +10,8 @@
 #include "base/extras.h"
 #include "base/fault.h"
 #include "base/switch.h"
+#include "base/sys.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What vsnprintf takes of a stack: glibc's takes 2 KiB for numbers and texts, and up to 9 KiB for a
@@ -127,11 +127,11 @@ static void print(void *arg)
 	va_list args;
 
 	va_copy(args, p->args);
-	int n = vsnprintf(NULL, 0, p->format, args);
+	int n = coroi_print(NULL, 0, p->format, args);
 	va_end(args);
-	p->text = n < 0 ? NULL : coro_malloc((size_t)n + 1);
-	if (p->text)
-		vsnprintf(p->text, (size_t)n + 1, p->format, p->args);
+	char *text = n < 0 ? NULL : coro_malloc((size_t)n + 1);
+	if (text && coroi_print(text, (size_t)n + 1, p->format, p->args) == n)
+		p->text = text;
 }
 
 char *coro_vasprintf(const char *format, va_list args)

@@ -341,6 +341,12 @@ void coroi_thread_name(const char *name, unsigned index)
 	pthread_setname_np(pthread_self(), full);
 }
 
+int coroi_print(char *text, size_t bytes, const char *format, va_list args)
+{
+	KEEP_ERRNO;
+	return vsnprintf(text, bytes, format, args);
+}
+
 bool coroi_thread_pin(unsigned cpu)
 {
 	KEEP_ERRNO;

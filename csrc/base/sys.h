@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -110,6 +111,9 @@ void *coroi_sigstack_borrow(void);
 void coroi_sigstack_return(void *base);
 
 void coroi_thread_name(const char *name, unsigned index);
+
+/* coroi_print - vsnprintf: how long the whole text is; negative: it has failed. */
+int coroi_print(char *text, size_t bytes, const char *format, va_list args);
 bool coroi_thread_pin(unsigned cpu);
 int32_t coroi_thread_id(void);
 

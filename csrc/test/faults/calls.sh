@@ -9,7 +9,7 @@ stood_in=(mmap munmap madvise mprotect posix_memalign free syscall pthread_creat
 	pthread_attr_setstacksize pthread_setname_np prctl sched_setaffinity sched_getaffinity sigaltstack sigaction eventfd write
 	close clock_gettime abort getauxval sysconf
 	epoll_create1 epoll_ctl epoll_wait accept4 connect fcntl fstat fsync getaddrinfo getsockopt
-	ioctl poll preadv preadv2 pwritev pwritev2 read readv recv recvmsg send sendfile sendmsg
+	ioctl vsnprintf poll preadv preadv2 pwritev pwritev2 read readv recv recvmsg send sendfile sendmsg
 	setsockopt shutdown writev)
 
 # What cannot fail as it is used here: no resource is taken, and the arguments are right.

@@ -346,6 +346,12 @@ int fault_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 	return 0;
 }
 
+int fault_vsnprintf(char *text, size_t bytes, const char *format, va_list args);
+int fault_vsnprintf(char *text, size_t bytes, const char *format, va_list args)
+{
+	return fails(FAULT_ALLOC) ? -1 : vsnprintf(text, bytes, format, args);
+}
+
 long fault_sysconf(int name);
 long fault_sysconf(int name)
 {

@@ -3,6 +3,8 @@
 
 #include "base/manual.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------------------ scheduled */
 
 static void owner(void *arg, void *result)
@@ -41,11 +43,24 @@ static void has_deferred(void)
 		__atomic_sub_fetch(&own_ends, 1, __ATOMIC_SEQ_CST);
 }
 
+/* has_printed - a mark, and a text that is freed with it. */
+static void has_printed(void)
+{
+	coro_mark *mark = coro_defer_mark();
+	went_well(mark ? CORO_OK : CORO_ENOMEM, CORO_ENOMEM);
+	char *text = coro_asprintf("%s %d", "text", 7);
+	if (went_well(text ? CORO_OK : CORO_ENOMEM, CORO_ENOMEM))
+		CHECK(strcmp(text, "text 7") == 0);
+	if (mark)
+		CHECK_EQ(coro_defer_run(mark), CORO_OK);
+}
+
 static void sleeps_between(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	has_deferred();
+	has_printed();
 	CHECK_EQ(coro_sleep(1), CORO_OK);
 	has_deferred();
 	CHECK_EQ(coro_sleep(100000), CORO_OK);
