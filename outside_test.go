@@ -160,6 +160,14 @@ func (o *outside) run(name string, args ...string) string {
 	return out
 }
 
+// generate writes coro.h, and the Go side of the C bodies.
+func (o *outside) generate() {
+	o.t.Helper()
+	for _, what := range []string{"header", "gen"} {
+		o.run("go", "run", "github.com/organzine/coro/cmd/coro", what)
+	}
+}
+
 func (o *outside) write(name, text string) {
 	name = filepath.Join(o.dir, name)
 	require.NoError(o.t, os.MkdirAll(filepath.Dir(name), 0o777))
@@ -337,8 +345,7 @@ func main() {
 func TestALargeFrameIsToldAsAnOverflow(t *testing.T) {
 	needs(t, "gcc")
 	o := newOutside(t, map[string]string{"large.c": outsideLarge, "main.go": outsideRunsLarge})
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "gen")
+	o.generate()
 	out, err := o.try("go", "run", ".")
 	require.Error(t, err)
 	assert.Contains(t, out, "coro: stack overflow")

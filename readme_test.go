@@ -116,7 +116,6 @@ func TestScopeOfThePageOfWaiting(t *testing.T) {
 	require.NotNil(t, body)
 	o := newOutside(t, map[string]string{"main.go": sumsTo5050,
 		"sum.c": "#include \"coro.h\"\n\n" + string(body[1])})
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "gen")
+	o.generate()
 	assert.Equal(t, "5050 <nil>\n<nil>\n", o.run("go", "run", "."))
 }
