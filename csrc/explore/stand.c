@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/switch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -170,6 +171,11 @@ void coroi_say(const char *text, size_t bytes)
 {
 	(void)text;
 	(void)bytes;
+}
+
+int coroi_print(char *text, size_t bytes, const char *format, va_list args)
+{
+	return vsnprintf(text, bytes, format, args);
 }
 
 void coroi_thread_name(const char *name, unsigned index)
