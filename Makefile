@@ -74,7 +74,7 @@ test-musl: ## the C tests, and the Go ones, short, with musl, the C library of A
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test musl
 	CC="musl-gcc -idirafter /usr/include -idirafter /usr/include/$$(gcc -print-multiarch)" \
 		CGO_LDFLAGS="-O2 -g -Wl,--eh-frame-hdr" $(GO_TEST) -short $$(go list ./... | grep -v /symbolize)
-	$(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' .
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' .
 
 .PHONY: test-musl-short
 test-musl-short:
@@ -132,6 +132,11 @@ coverage: ## lines of the C core that the C tests run, at least 95 %, and error 
 test-go: ## the Go tests
 	$(GO_TEST) ./... ./bench/...
 	CGO_ENABLED=0 $(GO_TEST) ./actor/...
+
+.PHONY: test-builds
+test-builds: deps-test deps-arm64 ## the Go tests that build the core again and again: in each way go offers, after each change
+	@scripts/deps.sh $(MUSL_PACKAGES)
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' . ./csrc
 
 .PHONY: test-race
 test-race: ## the Go tests under the race detector
@@ -246,7 +251,7 @@ test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator;
 	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
 	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
 		$(GO_TEST) -short -exec '$(EMULATOR)' ./...
-	$(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/cross' .
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/cross' .
 
 .PHONY: test-arm64-quick
 test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait or that measure time

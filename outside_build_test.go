@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"debug/elf"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -110,8 +111,16 @@ func needsToCompile(t *testing.T, compiler string, flags ...string) {
 	}
 }
 
-// A user's program is built and run in each way that go offers. The go command's build cache is
-// shared, so that most of it is compiled once.
+// needsTimeToBuild skips the test where builds of the core are not asked for.
+func needsTimeToBuild(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CORO_TEST_BUILDS") == "" {
+		t.Skip("builds the core again: make test-builds")
+	}
+}
+
+// A user's program is built and run in each way that go offers. Each way compiles the core again, so
+// only the shared library is built where CORO_TEST_BUILDS is not set, as by make test-builds.
 func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 	o := ours(t, map[string]string{"library.go": outsideLibrary})
 	for _, way := range []struct {
@@ -131,6 +140,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 			flags: []string{"-ldflags=-extldflags=-static"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
+			needsTimeToBuild(t)
 			t.Parallel() // cgo compiles the files of a package one after the other
 			if len(way.needs) > 0 {
 				needsToCompile(t, way.needs[0], way.needs[1:]...)
@@ -142,6 +152,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		})
 	}
 	t.Run("cross", func(t *testing.T) {
+		needsTimeToBuild(t)
 		t.Parallel()
 		other, triple := "arm64", "aarch64-linux-gnu"
 		if runtime.GOARCH == other {
@@ -157,6 +168,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		assert.Equal(t, "42 <nil>\n", in.run(emulator, "-L", "/usr/"+triple, "./cross"))
 	})
 	t.Run("c-archive", func(t *testing.T) {
+		needsTimeToBuild(t)
 		t.Parallel()
 		needs(t, "gcc")
 		in := *o

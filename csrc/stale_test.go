@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/organzine/coro/internal/race"
 )
 
 // Each room is compiled as one unit, which includes all C files of the room.
@@ -50,8 +48,8 @@ func TestAUnitIncludesEveryFileOfItsRoom(t *testing.T) {
 // changes rebuilds the units. This test puts a mark into one header of each room that others
 // include, and into a C file, and looks for the mark in what the go command builds then.
 func TestAChangedFileRebuildsWhatIncludesIt(t *testing.T) {
-	if testing.Short() || race.Enabled {
-		t.Skip("builds the core six times, and not with the race detector")
+	if os.Getenv("CORO_TEST_BUILDS") == "" {
+		t.Skip("builds the core six times: make test-builds")
 	}
 	dir := copyModule(t)
 	build(t, dir)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -182,17 +183,29 @@ func TestQueryIsGivenUpThatIsPartlySent(t *testing.T) {
 	for _, canceled := range []bool{false, true} {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 		ctx, cancel := context.WithCancel(context.Background())
-		goOn := time.AfterFunc(400*time.Millisecond, func() {
-			assert.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
-		})
 		timeout := 50 * time.Millisecond
 		if canceled {
 			timeout = 0
-			time.AfterFunc(50*time.Millisecond, cancel)
 		}
+		var goesOn atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			assert.Eventually(t, func() bool {
+				_, waiting := s.Blocked(1)
+				return waiting == 1
+			}, time.Minute, time.Millisecond)
+			if canceled {
+				cancel()
+			}
+			time.Sleep(400 * time.Millisecond) // longer than the timeout
+			goesOn.Store(true)
+			assert.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		}()
 		_, err = query(ctx, s, conn, long, timeout)
+		assert.True(t, goesOn.Load(), "given up while the server had stopped: %v", err)
+		<-done
 		cancel()
-		assert.False(t, goOn.Stop(), "given up while the server had stopped: %v", err)
 		if canceled {
 			require.ErrorIs(t, err, context.Canceled)
 		} else {
