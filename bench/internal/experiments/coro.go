@@ -13,6 +13,9 @@ import (
 // patience ends an experiment that hangs; no measurement comes near it.
 const patience = time.Minute
 
+// longPatience is for programs of their own, and for the largest sizes.
+const longPatience = 10 * patience
+
 // onScheduler makes a row out of a function that needs a scheduler, which it gets for itself. A
 // failed call in a C body fails the run.
 func onScheduler(run func(*coro.Scheduler) (harness.Values, error),

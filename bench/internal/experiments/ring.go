@@ -155,8 +155,7 @@ func ringSystems() []ringSystem {
 }
 
 const (
-	ringMembersEach = 8             // unless it says otherwise
-	ringPatience    = 10 * patience // for the largest sizes
+	ringMembersEach = 8 // unless it says otherwise
 )
 
 var (
@@ -333,7 +332,7 @@ func coroRings(r cbody.Rings, opts ...coro.Option) (d time.Duration, bytes int64
 	if err := cbody.RingsFire(); err != nil {
 		return 0, 0, err
 	}
-	if err := settledIn(s, ringPatience); err != nil {
+	if err := settledIn(s, longPatience); err != nil {
 		return 0, 0, err
 	}
 	if r.LIFO {

@@ -2,14 +2,10 @@ package experiments
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,10 +23,7 @@ func noCxx(o RingOptions) string {
 	if o.Extra > 0 {
 		return "its coroutines have no stack to use"
 	}
-	if _, err := exec.LookPath("g++"); err != nil {
-		return "there is no g++"
-	}
-	return ""
+	return noCompiler("g++", "")
 }
 
 // cxxProgram builds the program, once in a process.
@@ -40,44 +33,9 @@ var cxxProgram = sync.OnceValues(func() (*os.File, error) {
 		if err := os.WriteFile(source, cxxSource, 0o600); err != nil {
 			return err
 		}
-		if out, err := exec.Command("g++", "-O2", "-std=c++20", "-o", program,
-			source).CombinedOutput(); err != nil {
-			return fmt.Errorf("g++: %w\n%s", err, out)
-		}
-		return nil
+		return compile("g++", "-O2", "-std=c++20", "-o", program, source)
 	})
 })
-
-// builtProgram has a program built, in a directory of its own, and opens it: the file itself is
-// gone by then.
-func builtProgram(build func(dir, program string) error) (*os.File, error) {
-	dir, err := os.MkdirTemp("", "coro-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "ring")
-	if err := build(dir, program); err != nil {
-		return nil, err
-	}
-	return os.Open(program)
-}
-
-// runProgram runs an open program with these arguments, and returns what it prints.
-func runProgram(name string, program *os.File, args ...int) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/fd/3")
-	for _, n := range args {
-		cmd.Args = append(cmd.Args, strconv.Itoa(n))
-	}
-	cmd.ExtraFiles = []*os.File{program}
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), ctx.Err())
-	}
-	return out, nil
-}
 
 func runCxx(r cbody.Rings) (time.Duration, int64, error) {
 	program, err := cxxProgram()
