@@ -6,6 +6,7 @@ TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb pat
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 PEER_PACKAGES := $(BUILD_PACKAGES) g++ libcaf-dev libboost-context-dev libboost-fiber-dev erlang-base \
 	python3 python3-uvloop python3-gevent python3-greenlet cargo librust-tokio-dev
+FORK_PACKAGES := g++ libtbb-dev
 MUSL_PACKAGES := musl-tools linux-libc-dev
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing
@@ -269,6 +270,11 @@ models-quick: ## the same with small variants
 .PHONY: ring
 ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines: all sizes; takes long
 	go run ./bench -run '^ring$$' -full
+
+.PHONY: forkjoin
+forkjoin: deps-run ## children and joins beside goroutines, OpenMP, oneTBB, and libfork where LIBFORK is its directory; a minute
+	@scripts/deps.sh $(FORK_PACKAGES)
+	go run ./bench -run '^forkjoin$$' $(if $(LIBFORK),-libfork '$(LIBFORK)')
 
 .PHONY: bench-json
 bench-json: deps-run ## every measurement as one JSON object a line

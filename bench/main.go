@@ -51,6 +51,8 @@ func run(args []string, out io.Writer) error {
 		"measure all this number of times, and print how far apart each row's values lie")
 	var o experiments.Options
 	ringFlags(flags, &o.Ring)
+	flags.StringVar(&o.Fork.Libfork, "libfork", "",
+		"forkjoin: beside libfork, whose sources are in this `directory`")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -70,6 +72,7 @@ func run(args []string, out io.Writer) error {
 	if err := o.Ring.Check(); err != nil {
 		return err
 	}
+	o.Fork.Workers = o.Ring.Workers
 	all := experiments.All(o)
 	if err := harness.Check(all); err != nil {
 		return err
@@ -105,7 +108,7 @@ func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
 	flags.StringVar(&o.Usched, "usched", "",
 		"ring: with -lifo, beside usched, whose sources are in this `directory`")
-	flags.IntVar(&o.Workers, "workers", 0, "ring: this number of workers (1, and all)")
+	flags.IntVar(&o.Workers, "workers", 0, "ring, forkjoin: this number of workers (1, and all)")
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) error {

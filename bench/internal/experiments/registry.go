@@ -14,6 +14,7 @@ import (
 // Options are what experiments can be told. The zero value is what they do by themselves.
 type Options struct {
 	Ring RingOptions
+	Fork ForkOptions
 }
 
 // All are the experiments in the order in which they run.
@@ -34,6 +35,7 @@ func All(o Options) []*harness.Experiment {
 		timers(),
 		blocking(),
 		ring(o.Ring),
+		forks(o.Fork),
 		dense(),
 		ladder(),
 		fibCurve(),
