@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "b02f9f80ea8f5c16"
+	abiHash    = "906821656acc4579"
 )
 
 var (

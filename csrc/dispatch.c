@@ -4,6 +4,7 @@
 #include "base/unit.h"
 
 #include "dispatch/dispatch.c"
+#include "dispatch/gq.c"
 #include "dispatch/ll.c"
 #include "dispatch/policy.c"
 #include "dispatch/rr.c"

@@ -70,10 +70,12 @@ static void release(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	coro_dispatched *user = (coro_dispatched *)c;
 	struct coroi_frames *buffer = c->buffer;
+	uint32_t room = c->room;
 
 	c->buffer = NULL;
+	c->room = 0;
 	if (buffer)
-		d->policy.free(d->policy.user, user, buffer, c->room);
+		d->policy.free(d->policy.user, user, buffer, room);
 }
 
 /* end_extras - run what c has deferred, and free its arena. */
@@ -263,8 +265,8 @@ static inline void restore(coro_dispatcher *d, struct coroi_dispatched *c)
 /* ---------------------------------------------------------------------------------- the caller */
 
 /* enter - X3: continue in c. Returns when a coroutine blocks, which is current then, or a loop is
- * left. */
-static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
+ * left. gives_back: one that runs has no buffer. */
+static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c, bool gives_back)
 {
 	struct coroi_stack *to = c->stack;
 	intptr_t value = c->code;
@@ -286,6 +288,8 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 	d->occupant = NULL;
 	c->state = COROI_DISPATCH_RUNS;
 	c->code = CORO_OK;
+	if (gives_back)
+		release(d, c);
 	d->current = c;
 	coroi_frames_show(d->shared);
 	coroi_fiber_leave(&fake, &to->fiber);
@@ -294,13 +298,13 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 	coroi_frames_hide(d->shared, d->base);
 }
 
-/* serve - run coroutines until the policy names none. */
-static void serve(coro_dispatcher *d)
+/* serve - run coroutines until the policy names none. Inline: gives_back is a constant. */
+static inline __attribute__((always_inline)) void serve(coro_dispatcher *d, bool gives_back)
 {
 	struct coroi_dispatched *c = ask(d);
 
 	while (c) {
-		enter(d, c);
+		enter(d, c, gives_back);
 		c = d->current;
 		if (!c) { /* X4 */
 			c = d->chosen;
@@ -321,6 +325,16 @@ static void serve(coro_dispatcher *d)
 		evict(d);
 }
 
+static COROI_NOINLINE void serve_keeping(coro_dispatcher *d)
+{
+	serve(d, false);
+}
+
+static COROI_NOINLINE void serve_giving_back(coro_dispatcher *d)
+{
+	serve(d, true);
+}
+
 int coro_dispatch_run(coro_dispatcher *d)
 {
 	uint32_t nobody = 0;
@@ -334,7 +348,7 @@ int coro_dispatch_run(coro_dispatcher *d)
 	coroi_manual_hide(&d->outer);
 	here = d;
 	coroi_fiber_here(&d->caller);
-	serve(d);
+	(d->policy.flags & CORO_DISPATCH_GIVE_BACK ? serve_giving_back : serve_keeping)(d);
 	here = NULL;
 	coroi_manual_show(&d->outer);
 	int status = d->status;
@@ -358,8 +372,9 @@ coro_dispatched *coro_dispatch_self(void)
 
 int coro_dispatch_new(coro_dispatcher **out, const coro_dispatch_policy *policy)
 {
-	if (!out || !policy || (policy->size && policy->size != sizeof *policy) || policy->flags ||
-	    !policy->next || !policy->alloc || !policy->free)
+	if (!out || !policy || (policy->size && policy->size != sizeof *policy) ||
+	    policy->flags & ~CORO_DISPATCH_GIVE_BACK || !policy->next || !policy->alloc ||
+	    !policy->free)
 		return CORO_EINVAL;
 	int class = coroi_stack_class(policy->stack_bytes ? policy->stack_bytes
 							  : CORO_DISPATCH_STACK_DEFAULT);

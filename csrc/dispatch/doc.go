@@ -4,7 +4,7 @@
 // coroutine blocks, and another needs the stack, its frames are copied out. A policy, which the
 // user may write, says which coroutine runs next.
 //
-// The package also has pools of threads with a dispatcher each, and two policies for them.
+// The package also has pools of threads with a dispatcher each, and three policies for them.
 package dispatch
 
 import "embed"

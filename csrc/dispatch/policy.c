@@ -74,7 +74,7 @@ void coroi_members_cancel_locked(struct coroi_dispatch_thread *t)
 				continue;
 			m->state = COROI_MEMBER_READY;
 			m->own.code = CORO_ECANCELED;
-			coroi_members_add(&t->ready, m);
+			coroi_members_add(&coroi_member_thread(m)->ready, m);
 		}
 	}
 }
@@ -97,11 +97,13 @@ static coro_dispatch_id id_of(const struct coroi_member *m)
 
 void coroi_dispatch_sleep_locked(struct coroi_dispatch_thread *t)
 {
+	t->hub->sleepers++;
 	at_store_rlx(&t->sleeps, 1);
-	coroi_spin_unlock(&t->lock);
+	coroi_spin_unlock(&t->hub->lock);
 	while (at_load_acq(&t->sleeps))
 		coroi_futex_wait(&t->sleeps, 1, -1);
-	coroi_spin_lock(&t->lock);
+	coroi_spin_lock(&t->hub->lock);
+	t->hub->sleepers--;
 }
 
 static void *frames_get(void *thread, coro_dispatched *c, size_t bytes)
@@ -123,26 +125,32 @@ static void *thread_main(void *arg)
 
 	self = t;
 	coroi_thread_name(t->pool->name, t->index);
+	if (t->cpu >= 0 && !coroi_thread_pin((unsigned)t->cpu))
+		t->cpu = -1;
 	void *sigstack = coroi_sigstack_install(); /* NULL: an overflow would not be named */
 	coro_dispatch_run(t->dispatcher);
 	coroi_sigstack_remove(sigstack);
 	return NULL;
 }
 
-static int thread_init(struct coro_dispatch_pool *p, uint32_t index, size_t stack_bytes)
+static int thread_init(struct coro_dispatch_pool *p, uint32_t index,
+		       const coro_dispatch_pool_options *o)
 {
 	struct coroi_dispatch_thread *t = &p->thread[index];
 
 	t->pool = p;
+	t->hub = p->policy == &coroi_gq ? p->thread : t;
 	t->index = index;
+	t->cpu = o->cpus ? o->cpus[index % o->cpu_count] : -1;
 	t->policy = p->policy;
 	coro_dispatch_policy policy = {
 		.size = sizeof policy,
+		.flags = o->flags,
 		.next = p->policy->next,
 		.alloc = frames_get,
 		.free = frames_put,
 		.user = t,
-		.stack_bytes = stack_bytes,
+		.stack_bytes = o->stack_bytes,
 	};
 	int status = coro_dispatch_new(&t->dispatcher, &policy);
 	if (status == CORO_OK)
@@ -155,10 +163,10 @@ static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct coroi_dispatch_thread *t = &p->thread[i];
-		coroi_spin_lock(&t->lock);
+		coroi_spin_lock(&t->hub->lock);
 		t->quits = true;
 		coroi_dispatch_rouse_locked(t);
-		coroi_spin_unlock(&t->lock);
+		coroi_spin_unlock(&t->hub->lock);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		pthread_join(p->thread[i].thread, NULL);
@@ -186,9 +194,11 @@ static void free_all(struct coro_dispatch_pool *p, uint32_t n)
 
 static int check(const coro_dispatch_pool_options *o)
 {
-	if (!o || (o->size && o->size != sizeof *o) || o->threads > CORO_WORKERS_MAX)
+	if (!o || (o->size && o->size != sizeof *o) || o->threads > CORO_WORKERS_MAX ||
+	    (o->cpus && !o->cpu_count))
 		return CORO_EINVAL;
-	if (o->policy != CORO_DISPATCH_RR && (o->policy != CORO_DISPATCH_LL || o->in_a_row))
+	if (o->policy < CORO_DISPATCH_RR || o->policy > CORO_DISPATCH_GQ ||
+	    (o->in_a_row && o->policy != CORO_DISPATCH_RR))
 		return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -200,7 +210,9 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 	struct coro_dispatch_pool *p = coroi_alloc(sizeof *p, COROI_APART);
 	if (!p)
 		return CORO_ENOMEM;
-	p->policy = o->policy == CORO_DISPATCH_RR ? &coroi_rr : &coroi_ll;
+	p->policy = o->policy == CORO_DISPATCH_RR   ? &coroi_rr
+		    : o->policy == CORO_DISPATCH_LL ? &coroi_ll
+						    : &coroi_gq;
 	p->threads = o->threads                        ? o->threads
 		     : coroi_cpus() < CORO_WORKERS_MAX ? coroi_cpus()
 						       : CORO_WORKERS_MAX;
@@ -213,7 +225,7 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 	int status = p->thread && p->chunk ? CORO_OK : CORO_ENOMEM;
 	uint32_t set_up = 0, started = 0;
 	while (status == CORO_OK && set_up < p->threads)
-		status = thread_init(p, set_up++, o->stack_bytes);
+		status = thread_init(p, set_up++, o);
 	while (status == CORO_OK && started < p->threads) {
 		struct coroi_dispatch_thread *t = &p->thread[started];
 		if (coroi_thread_start(&t->thread, thread_main, t))
@@ -233,7 +245,7 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *arg, uint32_t group,
 			     coro_dispatch_id *out)
 {
-	if (!p || !fn || (group && p->policy == &coroi_rr))
+	if (!p || !fn || (group && p->policy != &coroi_ll))
 		return CORO_EINVAL;
 	uint64_t which = p->policy == &coroi_rr ? (at_add(&p->turn, 1) - 1) / p->in_a_row : group;
 	struct coroi_dispatch_thread *t = &p->thread[which % p->threads];
@@ -310,13 +322,13 @@ int coro_dispatch_pool_stop(coro_dispatch_pool *p)
 	}
 	for (uint32_t i = 0; i < p->threads; i++) {
 		struct coroi_dispatch_thread *t = &p->thread[i];
-		coroi_spin_lock(&t->lock);
+		coroi_spin_lock(&t->hub->lock);
 		if (!t->cancels) {
 			t->cancels = true;
 			p->policy->stopped(t);
 			coroi_dispatch_rouse_locked(t);
 		}
-		coroi_spin_unlock(&t->lock);
+		coroi_spin_unlock(&t->hub->lock);
 	}
 	return CORO_OK;
 }

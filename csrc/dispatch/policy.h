@@ -1,21 +1,23 @@
 /*
  * policy.h - pools of threads with a dispatcher each: their members, and how they stop. A policy
  * says which member is next, and how one is woken: rr.c or ll.c (after those of usched by Nikita
- * Danilov, 2022).
+ * Danilov, 2022), or gq.c.
  *
- * A member is the place of one coroutine after another. It always belongs to the same thread. An id
+ * A member is the place of one coroutine after another. It always belongs to the same thread (gq:
+ * to the first; the coroutine, once it has begun, to the thread that it has begun on). An id
  * is its number in the pool and its generation, which changes when a coroutine ends. Members are
  * given back with the pool, not before: any id may be followed.
  *
- * Each thread has a lock, of a few instructions. Whatever of the thread or its members is not said
- * to be the thread's own is used under it. Three words are atomic:
+ * Each thread has a hub: the thread whose lock guards it. rr and ll: itself; gq: the first one. The
+ * lock is for a few instructions. Whatever of the thread or its members is not said to be the
+ * thread's own is used under it. Three words are atomic:
  *   chunk   stored with a release when all of the chunk is there, loaded with an acquire to follow
  *           an id
  *   live    coroutines that have not ended; sequentially consistent. The thread that takes it to
  *           zero says so under the pool's lock, under which waiters look: none of them misses it
  *    sleeps  stored by the thread when it is about to sleep, and by the one that wakes it, under the
  *           lock; loaded without the lock, with an acquire, by the thread in its sleep
- * Locks are taken in this order: a thread's, the pool's.
+ * Locks are taken in this order: a thread's, the pool's. No thread has the locks of two.
  */
 #ifndef COROI_POLICY_H
 #define COROI_POLICY_H
@@ -41,9 +43,12 @@ enum {
 };
 
 struct coroi_member {
-	struct coroi_dispatched own;    /* first; its `code` is what coro_dispatch_park returns */
-	struct coroi_member *next;      /* in `ready`, or in `unused` */
-	struct coroi_member *wake_next; /* ll: in `remote_wake` */
+	struct coroi_dispatched own; /* first; its `code` is what coro_dispatch_park returns */
+	struct coroi_member *next;   /* in `ready`, or in `unused` */
+	union {
+		struct coroi_member *wake_next; /* ll: in `remote_wake` */
+		uint64_t since;                 /* gq: the number with which it became ready */
+	};
 	uint64_t permits;
 	uint32_t number, generation;
 	uint32_t on_its_way; /* ll: permits from other threads, not added to `permits` yet */
@@ -64,6 +69,7 @@ struct coroi_members {
 
 struct coroi_dispatch_thread {
 	struct coro_dispatch_pool *pool;
+	struct coroi_dispatch_thread *hub;
 	const struct coroi_policy *policy;
 	coro_dispatcher *dispatcher;
 	struct coroi_heap heap;       /* for frames; the thread's own */
@@ -71,12 +77,16 @@ struct coroi_dispatch_thread {
 	struct coroi_members ready;   /* ll: the thread's own */
 	int32_t budget;               /* ll: the thread's own */
 	uint8_t canceled;             /* parks are refused; ll: the thread's own */
-	uint8_t holds;                /* rr: a park has left the lock to `next`; the thread's own */
+	uint8_t holds; /* rr, gq: a park has left the lock to `next`; the thread's own */
 	struct coroi_spin lock __attribute__((aligned(COROI_APART)));
 	/* The thread sleeps until another one makes that 0. Written under the lock, and a futex. */
 	uint32_t sleeps;
 	struct coroi_member *unused;
 	struct coroi_member_chunk *chunks;
+	struct coroi_members fresh; /* gq, of the hub: members that have not begun */
+	uint64_t readied;           /* gq, of the hub: members that became ready until now */
+	uint32_t
+		sleepers; /* of the hub: threads in coroi_dispatch_sleep_locked; some may be awake again */
 	/* ll: spawned or woken by other threads, linked by wake_next */
 	struct coroi_members remote_wake;
 	/* ll: remote_wake is not empty, or the thread is to stop. Written under the lock. Atomic,
@@ -86,6 +96,7 @@ struct coroi_dispatch_thread {
 	uint8_t cancels; /* the thread is to be, or is, `canceled` */
 	uint8_t quits;   /* its last coroutine has ended */
 	uint32_t index;
+	int32_t cpu; /* that it is pinned to; negative: none */
 	pthread_t thread;
 } __attribute__((aligned(COROI_APART)));
 
@@ -120,13 +131,13 @@ struct coroi_policy {
 	int (*wake)(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
 		    bool here);
 
-	/* Under t's lock; the caller wakes t if it sleeps. spawned - m is new. stopped - t is to
+	/* Under the lock of t's hub; the caller wakes t if it sleeps. spawned - m is new. stopped - t is to
 	 * cancel its members. */
 	void (*spawned)(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here);
 	void (*stopped)(struct coroi_dispatch_thread *t);
 };
 
-extern const struct coroi_policy coroi_rr, coroi_ll;
+extern const struct coroi_policy coroi_rr, coroi_ll, coroi_gq;
 
 static inline void coroi_members_add(struct coroi_members *q, struct coroi_member *m)
 {
@@ -155,6 +166,12 @@ static inline coro_dispatched *coroi_member_user(struct coroi_member *m)
 	return (coro_dispatched *)&m->own;
 }
 
+/* coroi_member_thread - the thread that runs m, or, of a fresh one of gq, any. */
+static inline struct coroi_dispatch_thread *coroi_member_thread(const struct coroi_member *m)
+{
+	return m->own.dispatcher->policy.user;
+}
+
 /* coroi_member_end_locked - m has ended, and is free for another coroutine. */
 void coroi_member_end_locked(struct coroi_dispatch_thread *t, struct coroi_member *m);
 
@@ -162,7 +179,7 @@ void coroi_member_end_locked(struct coroi_dispatch_thread *t, struct coroi_membe
 void coroi_member_end_unstarted_locked(struct coroi_dispatch_thread *t, struct coroi_member *m);
 
 /* coroi_members_cancel_locked - all parked members of t become ready, with CORO_ECANCELED, at the
- * end of `ready`. */
+ * end of `ready` of the threads that run them. */
 void coroi_members_cancel_locked(struct coroi_dispatch_thread *t);
 
 /* coroi_dispatch_sleep_locked - t sleeps until it is woken. coroi_dispatch_rouse_locked - wake t,

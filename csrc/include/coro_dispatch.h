@@ -2,7 +2,7 @@
  * coro_dispatch.h - coroutines that are run in the order that a policy decides. A part of coro.h.
  *
  * Two things that use no scheduler: the dispatcher for one thread, with a policy of
- * the user's own; and pools of threads with a dispatcher each, and one of two ready-made policies.
+ * the user's own; and pools of threads with a dispatcher each, and one of three ready-made policies.
  */
 #ifndef CORO_DISPATCH_H
 #define CORO_DISPATCH_H
@@ -28,7 +28,8 @@
  *              Buffers come from the policy's alloc: the bytes between where the coroutine has
  *              blocked and the base of the stack, 72 or more (on arm64 some 200). A buffer is kept
  *              while its owner runs, and until it ends, unless it does not fit any more: it is too
- *              small, or more than half of it would be empty.
+ *              small, or more than half of it would be empty. With CORO_DISPATCH_GIVE_BACK it is
+ *              given to free each time its owner continues.
  * Restriction  While a coroutine is blocked, its stack holds the frames of other coroutines: it
  *              must give no pointer to a variable of its own stack to anybody who uses it
  *              meanwhile. (CORO_DENSE has the same restriction.)
@@ -53,13 +54,22 @@ typedef void (*coro_dispatch_fn)(void *arg);
 #define CORO_DISPATCH_STACK_DEFAULT ((size_t)256 << 10)
 
 /*
+ * A flag of coro_dispatch_policy and of coro_dispatch_pool_options: a coroutine's buffer is given
+ * back when the coroutine continues, and each block asks for a new one. So memory is taken by the
+ * coroutines that are blocked, and by no other. It is for many coroutines that block deep and are
+ * then away from there, or that run long between two blocks. Cost: a call of alloc and one of free
+ * for each block. A block that gets no buffer is CORO_ENOMEM, as without the flag.
+ */
+#define CORO_DISPATCH_GIVE_BACK ((uint32_t)1)
+
+/*
  * What the user supplies: three callbacks, all of them called on the dispatcher's thread, while no
  * coroutine is current. They may call what a plain thread may, coro_dispatch_init and
  * coro_dispatch_drop; not coro_dispatch_run.
  */
 typedef struct coro_dispatch_policy {
 	uint32_t size;  /* sizeof(coro_dispatch_policy), or 0 */
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* 0 or CORO_DISPATCH_GIVE_BACK */
 
 	/*
 	 * next - the coroutine that runs next: one that is fresh from coro_dispatch_init, or
@@ -71,7 +81,9 @@ typedef struct coro_dispatch_policy {
 	coro_dispatched *(*next)(coro_dispatcher *d, void *user);
 
 	/* alloc - a buffer of at least bytes, aligned to 8, for c, which is about to block; NULL:
-	 * there is none. free - it is not needed any more; bytes as they were asked for. */
+	 * there is none. free - it is not needed any more; bytes as they were asked for. With
+	 * CORO_DISPATCH_GIVE_BACK free is called before c continues: coro_dispatch_status of c is
+	 * CORO_EBUSY then. */
 	void *(*alloc)(void *user, coro_dispatched *c, size_t bytes);
 	void (*free)(void *user, coro_dispatched *c, void *buffer, size_t bytes);
 
@@ -127,7 +139,8 @@ int coro_dispatch_run(coro_dispatcher *d);
 /*
  * coro_dispatch_block - block the current coroutine, until next names it again.
  *
- * Cost:    see coro_dispatch_run. alloc is called if there is no buffer that fits.
+ * Cost:    see coro_dispatch_run. alloc is called if there is no buffer that fits; with
+ *          CORO_DISPATCH_GIVE_BACK alloc and free are, each time.
  * Returns: CORO_OK. It has not blocked: CORO_ENOMEM: alloc has returned NULL; CORO_EINVAL: what
  *          alloc has returned is not aligned to 8 (it was given to free); CORO_EPERM where no
  *          coroutine of a dispatcher is the innermost one.
@@ -161,7 +174,7 @@ int coro_dispatch_drop(coro_dispatched *c);
 /* -------------------------------------------------------------- threads with a dispatcher each */
 
 /*
- * A pool of threads, each with a dispatcher, and one of two policies. Coroutines are started, and
+ * A pool of threads, each with a dispatcher, and one of three policies. Coroutines are started, and
  * woken, from any thread; each parks on, and stays with, the thread on which it has begun.
  *
  *   CORO_DISPATCH_RR  round robin (usched's rr.c): a ready queue with a mutex for each thread,
@@ -173,10 +186,16 @@ int coro_dispatch_drop(coro_dispatched *c);
  *                     ready already, so that coroutines that talk to each other stay in cache: 40
  *                     ns, and 15. One in 257 goes behind all the others, so that these have their
  *                     turn too. A wake from another thread is a message, under a lock.
+ *   CORO_DISPATCH_GQ  a global queue, first in first out, under one lock for all threads. Shared
+ *                     are the coroutines that have not begun: the thread that is free next begins
+ *                     one, so that a thread which is busy for long keeps none of them waiting. From
+ *                     then on a coroutine runs on that thread alone, in the order of the queue
+ *                     among those that the thread may run. Each park and each wake takes the lock,
+ *                     so it is the slowest one where many threads wake each other.
  *
  * For loads that are known to fall into groups and that need nothing but park and wake. Nothing is
- * stolen: a thread whose coroutines compute for long keeps its others waiting while the next thread
- * idles. Where that matters, or there are deadlines, locks, joins, calls into Go or calls that
+ * stolen: a thread whose coroutines compute for long keeps its others (gq: those that have begun)
+ * waiting while the next thread idles. Where that matters, or there are deadlines, locks, joins, calls into Go or calls that
  * block, use a scheduler; CORO_DENSE gives it coroutines without stacks.
  */
 typedef struct coro_dispatch_pool coro_dispatch_pool;
@@ -187,15 +206,21 @@ typedef uint64_t coro_dispatch_id;
 enum {
 	CORO_DISPATCH_RR = 1,
 	CORO_DISPATCH_LL = 2,
+	CORO_DISPATCH_GQ = 3,
 };
 
 typedef struct coro_dispatch_pool_options {
-	uint32_t size;      /* sizeof(coro_dispatch_pool_options), or 0 */
-	uint32_t policy;    /* CORO_DISPATCH_RR or CORO_DISPATCH_LL */
-	uint32_t threads;   /* at most CORO_WORKERS_MAX; 0: one per core this process may use */
-	uint32_t in_a_row;  /* rr: spawns that go to one thread before the next; 0: 128. ll: 0 */
+	uint32_t size;     /* sizeof(coro_dispatch_pool_options), or 0 */
+	uint32_t policy;   /* CORO_DISPATCH_RR, CORO_DISPATCH_LL or CORO_DISPATCH_GQ */
+	uint32_t threads;  /* at most CORO_WORKERS_MAX; 0: one per core this process may use */
+	uint32_t in_a_row; /* rr: spawns that go to one thread before the next; 0: 128. ll, gq: 0 */
 	size_t stack_bytes; /* of each thread's shared stack, as in coro_dispatch_policy */
 	const char *name;   /* threads are called name/0, name/1, ...; NULL: "dispatch" */
+	/* thread i is pinned to cpus[i % cpu_count]; NULL: not pinned. A thread whose CPU this
+	 * process may not use, or that is not there, runs anywhere. */
+	const uint16_t *cpus;
+	uint32_t cpu_count; /* at least 1, with cpus */
+	uint32_t flags;     /* 0 or CORO_DISPATCH_GIVE_BACK */
 } coro_dispatch_pool_options;
 
 /*
@@ -210,8 +235,8 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
  * coro_dispatch_pool_spawn - start fn(arg) on one of the threads; *out (if not NULL) names the
  * coroutine.
  *
- * group:    ll: it goes to thread group modulo threads; rr: 0.
- * Blocking: for the mutex of that thread, under which memory may be allocated; may make one futex
+ * group:    ll: it goes to thread group modulo threads; rr, gq: 0.
+ * Blocking: for the mutex of that thread (gq: of the pool's queue), under which memory may be allocated; may make one futex
  *           call.
  * Cost:     60 to 150 ns.
  * Returns:  CORO_OK, CORO_EINVAL, CORO_ENOMEM, CORO_ECLOSED after coro_dispatch_pool_stop.
@@ -234,8 +259,8 @@ int coro_dispatch_park(void);
 /*
  * coro_dispatch_wake - give the target a permit; if it is parked, it becomes ready.
  *
- * Blocking: for the mutex of the target's thread (ll: unless this is that thread); may make one
- *           futex call.
+ * Blocking: for the mutex of the target's thread (ll: unless this is that thread; gq: of the
+ *           pool's queue); may make one futex call.
  * Returns:  CORO_OK, CORO_ESTALE if it has ended, CORO_EOVERFLOW if it has 2^28 permits already,
  *           CORO_EINVAL if p is NULL.
  */

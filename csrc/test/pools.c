@@ -1,7 +1,8 @@
 /* pools.c - see pools.h. */
 #include "pools.h"
 
-const uint32_t pool_policies[2] = {CORO_DISPATCH_RR, CORO_DISPATCH_LL};
+const uint32_t pool_policies[POOL_POLICIES] = {CORO_DISPATCH_RR, CORO_DISPATCH_LL,
+					       CORO_DISPATCH_GQ};
 
 coro_dispatch_pool *pool;
 uint64_t pool_done;
@@ -21,7 +22,7 @@ coro_dispatch_pool *pool_new(uint32_t policy, uint32_t threads, uint32_t in_a_ro
 
 void pool_each(uint32_t threads, void (*test)(uint32_t policy, uint32_t threads))
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < POOL_POLICIES; i++)
 		for (uint32_t n = 1; n <= threads; n *= 2)
 			test(pool_policies[i], n);
 }

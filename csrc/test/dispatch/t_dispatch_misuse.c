@@ -17,7 +17,7 @@ TEST(dispatch_wrong_arguments)
 	CHECK_EQ(coro_dispatch_new(&d, NULL), CORO_EINVAL);
 	bad = good, bad.size--;
 	CHECK_EQ(coro_dispatch_new(&d, &bad), CORO_EINVAL);
-	bad = good, bad.flags = 1;
+	bad = good, bad.flags = CORO_DISPATCH_GIVE_BACK << 1;
 	CHECK_EQ(coro_dispatch_new(&d, &bad), CORO_EINVAL);
 	bad = good, bad.next = NULL;
 	CHECK_EQ(coro_dispatch_new(&d, &bad), CORO_EINVAL);

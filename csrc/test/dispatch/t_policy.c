@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "dispatch/policy.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static void rings(uint32_t policy, uint32_t threads)
 {
 	pool_new(policy, threads, 8);
 	ring = (unsigned)scaled(FIBERS ? 400 : 4000);
-	members = policy == CORO_DISPATCH_LL ? 8 : 10; /* those of rr are on several threads */
+	members = policy == CORO_DISPATCH_LL ? 8 : 10; /* else they are on several threads */
 	ring -= ring % members;
 	ids = calloc(ring + 1, sizeof *ids);
 	for (unsigned i = 0; i < ring; i++)
@@ -118,38 +119,91 @@ TEST(dispatch_pool_of_the_usual_size)
 	}
 }
 
+static void tells_its_cpus(void *arg)
+{
+	CHECK_EQ(sched_getaffinity(0, sizeof(cpu_set_t), arg), 0);
+	CHECK_EQ(coro_dispatch_park(),
+		 CORO_OK); /* so that each thread has one, in whatever policy */
+}
+
+static void is_pinned(uint32_t policy, const uint16_t *cpus, uint32_t count, const cpu_set_t *told)
+{
+	coro_dispatch_pool_options o = {.size = sizeof o,
+					.policy = policy,
+					.threads = 3,
+					.in_a_row = policy == CORO_DISPATCH_RR,
+					.cpus = cpus,
+					.cpu_count = count};
+	cpu_set_t set[3];
+	coro_dispatch_id id[3];
+
+	CHECK_EQ(coro_dispatch_pool_new(&pool, &o), CORO_OK);
+	for (uint32_t i = 0; i < 3; i++)
+		id[i] = pool_spawn(tells_its_cpus, &set[i], policy == CORO_DISPATCH_LL ? i : 0);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_EQ(coro_dispatch_wake(pool, id[i]), CORO_OK);
+	pool_end(pool);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK(CPU_EQUAL(&set[i], &told[i % count]));
+}
+
+/* Thread i runs on CPU i of the list, the list taken round and round; where there is no such CPU,
+ * it runs anywhere. */
+TEST(dispatch_pool_on_cpus)
+{
+	cpu_set_t told[2];
+	uint16_t cpus[2] = {0, CPU_SETSIZE - 1};
+
+	CHECK_EQ(sched_getaffinity(0, sizeof told[1], &told[1]), 0);
+	while (!CPU_ISSET(cpus[0], &told[1]))
+		cpus[0]++;
+	while (!CPU_ISSET(cpus[1], &told[1]))
+		cpus[1]--;
+	for (unsigned i = 0; i < 2; i++) {
+		CPU_ZERO(&told[i]);
+		CPU_SET(cpus[i], &told[i]);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		is_pinned(pool_policies[i], cpus, 2, told);
+	CHECK_EQ(sched_getaffinity(0, sizeof told[1], &told[1]), 0);
+	cpus[1] = 60000;
+	for (unsigned i = 0; i < 2; i++)
+		is_pinned(pool_policies[i], cpus, 2, told);
+}
+
 /* ---------------------------------------------------------------------------------------- turns */
 
 static coro_dispatch_id first, second;
 static uint64_t stop_it;
 
-static void plays_with(coro_dispatch_id other)
+/* The other's id is there when the first permit has come. */
+static void plays_with(const coro_dispatch_id *other)
 {
 	while (!seen(&stop_it)) {
 		CHECK_EQ(coro_dispatch_park(), CORO_OK);
-		int status = coro_dispatch_wake(pool, other);
+		int status = coro_dispatch_wake(pool, *other);
 		CHECK(status == CORO_OK || status == CORO_ESTALE);
 	}
 	add_one(&pool_done);
-	coro_dispatch_wake(pool, other); /* so that the other sees the stop */
+	coro_dispatch_wake(pool, *other); /* so that the other sees the stop */
 }
 
 static void plays_first(void *arg)
 {
 	(void)arg;
-	plays_with(second);
+	plays_with(&second);
 }
 
 static void plays_second(void *arg)
 {
 	(void)arg;
-	plays_with(first);
+	plays_with(&first);
 }
 
 static void stops_them(void *arg)
 {
 	(void)arg;
-	stop_it = 1;
+	add_one(&stop_it);
 }
 
 static void starts_them(void *arg)
@@ -165,7 +219,7 @@ static void starts_them(void *arg)
 /* Two that wake each other on and on let a third have its turn. */
 static void others_have_their_turn(uint32_t policy, uint32_t threads)
 {
-	pool_new(policy, threads, UINT32_MAX); /* all on one thread */
+	pool_new(policy, threads, UINT32_MAX); /* all on one thread, but of gq */
 	stop_it = 0;
 	pool_spawn(starts_them, NULL, 0);
 	CHECK_EQ(coro_dispatch_pool_wait(pool), CORO_OK);

@@ -22,14 +22,24 @@ TEST(dispatch_pool_wrong_arguments)
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
 	bad = good, bad.policy = 0;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
-	bad = good, bad.policy = 3;
+	bad = good, bad.policy = CORO_DISPATCH_GQ + 1;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
 	bad = good, bad.threads = CORO_WORKERS_MAX + 1;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
 	bad = good, bad.stack_bytes = 1;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
+	bad = good, bad.cpus = (const uint16_t[]){0};
+	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
+	bad = good, bad.flags = CORO_DISPATCH_GIVE_BACK << 1;
+	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
 	bad = good, bad.policy = CORO_DISPATCH_LL, bad.in_a_row = 1;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
+	bad.policy = CORO_DISPATCH_GQ;
+	CHECK_EQ(coro_dispatch_pool_new(&pool, &bad), CORO_EINVAL);
+
+	pool_new(CORO_DISPATCH_GQ, 1, 0);
+	CHECK_EQ(coro_dispatch_pool_spawn(pool, pool_tell, NULL, 1, NULL), CORO_EINVAL);
+	pool_end(pool);
 
 	pool_new(CORO_DISPATCH_RR, 1, 0);
 	CHECK_EQ(coro_dispatch_pool_spawn(NULL, pool_tell, NULL, 0, NULL), CORO_EINVAL);
@@ -124,7 +134,7 @@ TEST(dispatch_pool_counts_permits)
 /* All chunks that a pool can have, and none of them is there. */
 TEST(dispatch_pool_of_too_many)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < POOL_POLICIES; i++) {
 		coro_dispatch_id id = 7;
 		pool = pool_new(pool_policies[i], 1, 0);
 		pool->chunks = COROI_MEMBER_CHUNKS;
@@ -149,7 +159,7 @@ static void is_the_last_of_its_number(void *arg)
 /* A member whose generations are used up is never used again: an old id stays stale. */
 TEST(dispatch_pool_generations_end)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < POOL_POLICIES; i++) {
 		pool = pool_new(pool_policies[i], 1, 0);
 		coro_dispatch_id usual = pool_spawn(pool_tell, &pool_done, 0);
 		CHECK_EQ(coro_dispatch_pool_wait(pool), CORO_OK);

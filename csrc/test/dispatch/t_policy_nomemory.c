@@ -166,7 +166,7 @@ static pthread_t waker;
 static bool joins_meanwhile;
 
 /* Between the park and its refusal another thread starts coroutines, and wakes the one that parks.
- * With round robin that thread waits until the refusal is over. */
+ * Unless it is ll, that thread waits until the refusal is over. */
 static void wakes_meanwhile(void)
 {
 	thread_start(&waker, wakes, NULL);
@@ -198,7 +198,7 @@ static void parks_among_others(void *arg)
 /* The refused coroutine goes on at once, and the others keep their turns. */
 TEST(dispatch_pool_refused_park_leaves_the_others)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < POOL_POLICIES; i++) {
 		steps = 0;
 		pool = pool_new(pool_policies[i], 1, 0);
 		pool_spawn(parks_among_others, (void *)(uintptr_t)&pool_policies[i], 0);

@@ -38,8 +38,10 @@
 	S(server)          \
 	S(actors)          \
 	S(dispatcher)      \
+	S(giving_back)     \
 	S(pool_rr)         \
 	S(pool_ll)         \
+	S(pool_gq)         \
 	S(bell)            \
 	S(go_calls)        \
 	S(lends)

@@ -98,10 +98,10 @@ static void member(void *arg)
 		coro_abort();
 }
 
-static coro_dispatcher *begin_dispatcher(void)
+static coro_dispatcher *begin_dispatcher(uint32_t flags)
 {
 	coro_dispatch_policy p = {
-		.size = sizeof p, .next = next, .alloc = gives, .free = takes_back};
+		.size = sizeof p, .flags = flags, .next = next, .alloc = gives, .free = takes_back};
 	coro_dispatcher *d = NULL;
 
 	memset(&policy, 0, sizeof policy);
@@ -146,11 +146,11 @@ static unsigned dropped(struct member *all)
 	return n;
 }
 
-/* Coroutines of one dispatcher, with a policy that may refuse a buffer. */
-SCENARIO(dispatcher)
+/* use_dispatcher - coroutines of one dispatcher, with a policy that may refuse a buffer. */
+static void use_dispatcher(uint32_t flags)
 {
 	struct member all[MEMBERS];
-	coro_dispatcher *d = begin_dispatcher();
+	coro_dispatcher *d = begin_dispatcher(flags);
 
 	if (d) {
 		in_two_runs(d, all);
@@ -162,6 +162,16 @@ SCENARIO(dispatcher)
 		CHECK_EQ(QUIET(coro_dispatch_free(d)), CORO_OK);
 	}
 	coroi_stack_pool_trim(coroi_manual_pool());
+}
+
+SCENARIO(dispatcher)
+{
+	use_dispatcher(0);
+}
+
+SCENARIO(giving_back)
+{
+	use_dispatcher(CORO_DISPATCH_GIVE_BACK);
 }
 
 /* ------------------------------------------------------------------------ pools */
@@ -291,4 +301,9 @@ SCENARIO(pool_rr)
 SCENARIO(pool_ll)
 {
 	pool_of(CORO_DISPATCH_LL);
+}
+
+SCENARIO(pool_gq)
+{
+	pool_of(CORO_DISPATCH_GQ);
 }

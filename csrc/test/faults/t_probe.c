@@ -347,6 +347,31 @@ TEST(probe_workers_without_a_cpu_mask)
 	finish(s);
 }
 
+static void counts(void *arg)
+{
+	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
+}
+
+/* A thread of a pool of dispatchers that cannot be pinned works. */
+TEST(probe_dispatch_thread_not_pinned)
+{
+	uint16_t cpu = 0;
+	coro_dispatch_pool_options o = {.policy = CORO_DISPATCH_LL, .threads = 2};
+	coro_dispatch_pool *p = NULL;
+	int ran = 0;
+
+	o.cpus = &cpu;
+	o.cpu_count = 1;
+	fault_set(FAULT_PIN, 0, FAULT_ALL, EINVAL);
+	CHECK_EQ(coro_dispatch_pool_new(&p, &o), CORO_OK);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_EQ(coro_dispatch_pool_spawn(p, counts, &ran, i, NULL), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_wait(p), CORO_OK);
+	CHECK_EQ(fault_clear(), 2);
+	CHECK_EQ(ran, 2);
+	CHECK_EQ(coro_dispatch_pool_free(p), CORO_OK);
+}
+
 /* A worker that cannot be pinned says so, and works. */
 TEST(probe_worker_not_pinned)
 {
