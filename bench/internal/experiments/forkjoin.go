@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -56,8 +54,8 @@ func forks(o ForkOptions) *harness.Experiment {
 fib 22, queens 9, uts (an unbalanced tree of 20 921 nodes): a child does next to nothing. quicksort
 (100 000 keys, down to 512), mandelbrot (256 rows, a child for each at last), matrix (256 x 256 by
 quarters, down to 16 x 16): a child computes for microseconds. Each checksum is that of the serial
-program. ms: the whole. times serial: against the same in plain C without children, in the same
-round. speed-up: against the same row with one worker, in the same round.
+program. ms: the whole. times serial: against the same in plain C without children, just before.
+speed-up: against the same row with one worker, in the same round.
 coro spawn: coro_spawn_attr and coro_join; scope: coro_scope_spawn and coro_scope_wait. A child of
 coro runs after what was queued before it, so a tree is walked in breadth, and each parent that
 waits keeps its stack: the sizes are small for that. goroutine: sync.WaitGroup.Go, compiled by Go.
@@ -75,8 +73,11 @@ where -libfork names the directory of its sources.`
 			{Name: "times_serial", Title: "times serial", Digits: 2},
 			{Name: "speedup", Title: "speed-up", Digits: 2},
 		},
-		Rows:   list,
-		Derive: forkRatios(list),
+		Rows: list,
+		Derive: speedups(list, "ms_per_run", func(own, c harness.Row) bool {
+			return own.Workers > 1 && c.Workers == 1 && own.System == c.System &&
+				own.Variant == c.Variant
+		}),
 	}
 }
 
@@ -101,30 +102,34 @@ func forkSystems(o ForkOptions) (list []forkSystem, left []string) {
 func forkRows(loads []forkLoad, o ForkOptions) (list []harness.Row, left []string) {
 	systems, left := forkSystems(o)
 	workers := slices.Compact([]int{1, cmp.Or(o.Workers, cpus)})
-	serial := forkSystem{name: sysSerial,
-		run: func(f cbody.Fork, _ int) (time.Duration, uint64, error) { return f.Serial() }}
 	for _, l := range loads {
-		want := sync.OnceValues(func() (uint64, error) {
-			_, sum, err := cbody.Fork{Load: l.load, Size: l.size, Laps: 1}.Serial()
-			return sum, err
-		})
-		list = append(list, serial.row(l, 1, l.serial, want))
+		list = append(list, l.serialRow())
 		for _, s := range systems {
-			laps := uint32(1)
-			if s.quick {
-				laps = l.otherwise
-			}
 			for _, w := range workers {
-				list = append(list, s.row(l, w, laps, want))
+				list = append(list, s.row(l, w))
 			}
 		}
 	}
 	return list, left
 }
 
-// row is a load's row; a checksum that is not wanted fails it.
-func (s forkSystem) row(l forkLoad, workers int, laps uint32,
-	want func() (uint64, error)) harness.Row {
+// doneSerial is the time that a lap takes in plain C, in ms, and its checksum.
+func (l forkLoad) doneSerial() (each float64, sum uint64, err error) {
+	d, sum, err := cbody.Fork{Load: l.load, Size: l.size, Laps: l.serial}.Serial()
+	return ms(d) / float64(l.serial), sum, err
+}
+
+func (l forkLoad) serialRow() harness.Row {
+	return harness.Row{System: sysSerial, Variant: l.name, Workers: 1, N: int(l.size),
+		Open: unwarmed(func() (harness.Values, error) {
+			each, _, err := l.doneSerial()
+			return harness.Values{"ms_per_run": each}, err
+		})}
+}
+
+// row does a load, just after plain C has done it: machines change their speed within seconds. A
+// checksum that is not that of plain C fails the row.
+func (s forkSystem) row(l forkLoad, workers int) harness.Row {
 	r := harness.Row{System: s.name, Variant: l.name, Workers: workers, N: int(l.size)}
 	if s.way != "" {
 		r.Variant += " " + s.way
@@ -132,8 +137,12 @@ func (s forkSystem) row(l forkLoad, workers int, laps uint32,
 	if s.name == sysGoroutine {
 		r.Procs = workers
 	}
+	laps := uint32(1)
+	if s.quick {
+		laps = l.otherwise
+	}
 	r.Open = unwarmed(func() (harness.Values, error) {
-		right, err := want()
+		serial, right, err := l.doneSerial()
 		if err != nil {
 			return nil, err
 		}
@@ -141,28 +150,10 @@ func (s forkSystem) row(l forkLoad, workers int, laps uint32,
 		if err == nil && sum != right {
 			err = fmt.Errorf("the checksum is %d, and %d in serial C", sum, right)
 		}
-		return harness.Values{"ms_per_run": ms(d) / float64(laps)}, err
+		each := ms(d) / float64(laps)
+		return harness.Values{"ms_per_run": each, "times_serial": each / serial}, err
 	})
 	return r
-}
-
-// forkRatios compares each row with the serial one of its load, and with itself on one worker.
-func forkRatios(list []harness.Row) func([]harness.Values) {
-	load := func(r harness.Row) string { name, _, _ := strings.Cut(r.Variant, " "); return name }
-	speedup := speedups(list, "ms_per_run", func(own, c harness.Row) bool {
-		return own.Workers > 1 && c.Workers == 1 && own.System == c.System &&
-			own.Variant == c.Variant
-	})
-	return func(round []harness.Values) {
-		speedup(round)
-		for i, own := range list {
-			for k, c := range list {
-				if c.System == sysSerial && own.System != sysSerial && load(own) == load(c) {
-					round[i]["times_serial"] = round[i]["ms_per_run"] / round[k]["ms_per_run"]
-				}
-			}
-		}
-	}
 }
 
 // onFork has a body of C do a load, on a scheduler of its own.

@@ -33,6 +33,7 @@ func TestForksOfAFew(t *testing.T) {
 		v, err := tr.Run()
 		require.NoError(t, err, "%s", row)
 		assert.Positive(t, v["ms_per_run"], "%s", row)
+		assert.Equal(t, row.System != sysSerial, v["times_serial"] > 0, "%s", row)
 	}
 }
 
@@ -70,21 +71,26 @@ func TestSerialForks(t *testing.T) {
 	assert.NotEqual(t, serial(cbody.ForkMandel, 24), serial(cbody.ForkMandel, 25))
 }
 
-// What is wrong or missing fails the row.
+// What is wrong fails the row.
 func TestForksThatAreWrong(t *testing.T) {
-	systems, _ := forkSystems(ForkOptions{})
 	l := forkShort[0]
+	wrong := forkSystem{name: "wrong", run: func(f cbody.Fork, _ int) (time.Duration, uint64, error) {
+		d, sum, err := f.Serial()
+		return d, sum + 1, err
+	}}
+	tr, err := wrong.row(l, 1).Open()
+	require.NoError(t, err)
+	_, err = tr.Run()
+	assert.EqualError(t, err, "the checksum is 145, and 144 in serial C")
+
+	systems, _ := forkSystems(ForkOptions{})
 	for _, s := range systems {
-		tr, err := s.row(l, 1, 1, func() (uint64, error) { return 145, nil }).Open()
-		require.NoError(t, err)
-		_, err = tr.Run()
-		assert.ErrorContains(t, err, "the checksum is 144, and 145 in serial C", s.name)
 		if s.quick {
 			_, _, err = s.run(cbody.Fork{Load: l.load, Size: l.size}, 1)
 			assert.ErrorContains(t, err, s.name+": exit status 2", "no laps")
 		}
 	}
-	_, _, err := cbody.Forked{Ns: -1}.Took()
+	_, _, err = cbody.Forked{Ns: -1}.Took()
 	assert.Error(t, err)
 	d, sum, err := cbody.Forked{Ns: 5, Sum: 7}.Took()
 	assert.NoError(t, err)
@@ -120,21 +126,19 @@ func TestForksWithoutALibrary(t *testing.T) {
 	assert.Equal(t, []string{sysCoro, sysGoroutine, sysSerial}, slices.Compact(systems))
 }
 
-// A row is compared with the serial program of its own load, and with itself on one worker.
-func TestForkRatios(t *testing.T) {
-	list := []harness.Row{
-		{System: sysSerial, Variant: "fib", Workers: 1},
-		{System: sysCoro, Variant: "fib spawn", Workers: 1},
-		{System: sysCoro, Variant: "fib spawn", Workers: 2},
-		{System: sysCoro, Variant: "fib scope", Workers: 1},
-		{System: sysSerial, Variant: "uts", Workers: 1},
-		{System: sysGoroutine, Variant: "uts", Workers: 2},
+// A row is compared with itself on one worker, and no other row is.
+func TestForkSpeedups(t *testing.T) {
+	e := forks(ForkOptions{Workers: 2})
+	var round []harness.Values
+	for _, r := range e.Rows {
+		round = append(round, harness.Values{"ms_per_run": 30 / float64(r.Workers*r.Workers)})
 	}
-	round := []harness.Values{{"ms_per_run": 2}, {"ms_per_run": 60}, {"ms_per_run": 40},
-		{"ms_per_run": 80}, {"ms_per_run": 3}, {"ms_per_run": 6}}
-	forkRatios(list)(round)
-	assert.Equal(t, []harness.Values{{"ms_per_run": 2}, {"ms_per_run": 60, "times_serial": 30},
-		{"ms_per_run": 40, "times_serial": 20, "speedup": 1.5},
-		{"ms_per_run": 80, "times_serial": 40},
-		{"ms_per_run": 3}, {"ms_per_run": 6, "times_serial": 2}}, round)
+	e.Derive(round)
+	for i, r := range e.Rows {
+		if r.Workers == 1 {
+			assert.NotContains(t, round[i], "speedup", "%s", r)
+		} else {
+			assert.Equal(t, 4.0, round[i]["speedup"], "%s", r)
+		}
+	}
 }
