@@ -232,8 +232,8 @@ report: ## build/report/index.html, a page of charts, from docs/figures/figures.
 
 .PHONY: report-measure
 report-measure: deps-run deps-http ## measure what the report shows anew, then as report-fill; 45 min, on a quiet machine
-	@scripts/deps.sh wrk
-	$(REPORT) run . -root ../.. -measure .
+	@scripts/deps.sh wrk $(FORK_PACKAGES)
+	$(REPORT) run . -root ../.. -measure . $(if $(LIBFORK),-libfork '$(abspath $(LIBFORK))')
 	$(MAKE) report-fill
 
 .PHONY: report-fill

@@ -2,7 +2,8 @@
 //
 //	go run . -root ../.. -html ../../build/report       the page and its charts
 //	go run . -root ../.. -fill                          README and docs: tables and charts
-//	go run . -root ../.. -measure 'bench|peers|http'    measure first; takes long
+//	go run . -root ../.. -measure 'bench|forkjoin|peers|http'
+//	                                                    measure first; takes long
 package main
 
 import (
@@ -28,6 +29,9 @@ func run(args []string) error {
 	html := flags.String("html", "", "write the page and its charts into this `directory`")
 	fill := flags.Bool("fill", false, "write the tables and charts of README and docs")
 	measures := flags.String("measure", "", "measure with the commands whose name matches this `regexp`")
+	var dirs peerDirs
+	flags.StringVar(&dirs.libfork, "libfork", "",
+		"with -measure: the `directory` of libfork's sources")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -41,7 +45,7 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := measure(f, *root, path, which); err != nil {
+		if err := measure(f, *root, path, which, dirs); err != nil {
 			return err
 		}
 	}

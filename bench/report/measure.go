@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,20 @@ type command struct {
 	dir  string     // of the program, from the root
 	runs [][]string // the arguments of each run of it
 	env  func(root string) []string
+	// it is told of peers' directories, where they are known
+	peers bool
+}
+
+// peerDirs are the directories of the sources of peers that no package has.
+type peerDirs struct{ libfork string }
+
+// options are the arguments that tell them.
+func (p peerDirs) options() ([]string, error) {
+	if p.libfork == "" {
+		return nil, nil
+	}
+	dir, err := filepath.Abs(p.libfork)
+	return []string{"-libfork", dir}, err
 }
 
 var commands = []command{
@@ -32,6 +47,7 @@ var commands = []command{
 		{"-run", "^ring$", "-workers", "1", "-rings", "125", "-rows", strictRings},
 		{"-run", "^ring$", "-workers", "1", "-rings", "12500", "-rows", strictRings},
 	}},
+	{name: "forkjoin", dir: "bench", runs: [][]string{{"-run", "^forkjoin$"}}, peers: true},
 	{name: "peers", dir: "bench/peers", runs: [][]string{
 		{"-run", "actors", "-rows", "/pingpong workers=1 ", "-runs", "3"},
 		{"-run", "switching", "-runs", "3"},
@@ -46,14 +62,21 @@ var commands = []command{
 const strictRings = `^(coro|dispatch|goroutine|c\+\+20)/strict `
 
 // measure runs the commands, and keeps what each has measured in f and in the file at path.
-func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
+func measure(f figures.Figures, root, path string, which *regexp.Regexp, dirs peerDirs) error {
 	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	options, err := dirs.options()
 	if err != nil {
 		return err
 	}
 	for _, c := range commands {
 		if !which.MatchString(c.name) {
 			continue
+		}
+		if c.peers {
+			c = c.with(options)
 		}
 		if err := c.measure(root, func(s figures.Set) error {
 			f[c.name] = s
@@ -63,6 +86,16 @@ func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
 		}
 	}
 	return nil
+}
+
+// with is the command with more arguments.
+func (c command) with(options []string) command {
+	runs := make([][]string, len(c.runs))
+	for i, args := range c.runs {
+		runs[i] = slices.Concat(args, options)
+	}
+	c.runs = runs
+	return c
 }
 
 // measure makes the runs of a command. What there is after each goes to keep: a run that fails

@@ -41,6 +41,9 @@ func sample() figures.Figures {
 			m("border", "coro", "call cold", 1, "p99_ns", 3000),
 			fair("p50_us", 30), fair("p99_us", 200),
 			m("io", "coro", "echo", 64, "cpu_us", 4)}},
+		"forkjoin": {Measurements: []harness.Measurement{
+			m("forkjoin", "coro", "fib spawn", 22, "times_serial", 2500),
+			m("forkjoin", "onetbb", "fib", 22, "times_serial", 200)}},
 		"peers": {Measurements: []harness.Measurement{
 			m("switching", "coro-c", "yield", 2, "ns_per_switch", 4),
 			m("actors", "coro-c", "pingpong", 1, "ns_per_message", 50),

@@ -75,6 +75,16 @@ half a millisecond or more: with tasks of 1 µs stealing shows.`,
 		draw: speedup,
 	},
 	{
+		id: "forkjoin", title: "Fork and join",
+		shows: `A program that divides its work among children and waits for them, at each step, on one
+thread: how many times longer it takes than the same in plain C without children. Fibonacci of 22,
+whose children do next to nothing, and the product of two matrices by quarters, whose last parts
+take about 2 µs.`,
+		hides: `Two workers, and four more loads: the tables of docs/benchmarks.md have them. What
+goroutines compute is compiled by Go, and all else by gcc.`,
+		draw: forkJoin,
+	},
+	{
 		id: "border", title: "The border: Go and C",
 		shows: `Time of one operation in ns when Go has been asleep for 1 ms before it: the median,
 and a line up to the 99th percentile.`,
@@ -260,6 +270,25 @@ func speedup(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		f["bench"].Machine.CPUs), ends(list), "coro")
 	return lines(title, "workers", "times as fast as one thread", false, list)
 }
+
+// forkJoin has the finest load, and a coarse one.
+func forkJoin(f figures.Figures) (*plot.Plot, vg.Length, error) {
+	var list []point
+	for _, load := range [][2]string{{"fib", "Fibonacci"}, {"matrix", "matrices"}} {
+		of := func(system, way string) row {
+			return row{load[1] + ": " + cmp.Or(forkNames[system], system) + way, "forkjoin",
+				system, load[0] + way}
+		}
+		list = append(list, pickRows(f, []row{of("coro", " spawn"), of("coro", " scope"),
+			of("goroutine", ""), of("openmp", ""), of("onetbb", ""), of("libfork", "")},
+			"forkjoin", "times_serial", 0, false)...)
+	}
+	return dots(says("By children Fibonacci takes %s times as long in coro, %s in oneTBB", list,
+		"Fibonacci: coro spawn", "Fibonacci: oneTBB"), "times plain C without children", list)
+}
+
+var forkNames = map[string]string{"goroutine": "goroutines", "openmp": "OpenMP",
+	"onetbb": "oneTBB"}
 
 // tails are points from a row's median to its 99th percentile.
 func tails(f figures.Figures, rows [][3]string, experiment string, workers int,

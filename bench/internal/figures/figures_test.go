@@ -58,10 +58,34 @@ func TestTablesAreFilled(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, filled, again)
 
+	f := measured()
+	f["forkjoin"] = Set{Machine: harness.Machine{Processor: "B", CPUs: 4}}
+	for mark, processor := range map[string]string{"machine": " A, 2 CPUs", "machine-forkjoin": " B, 4 CPUs"} {
+		filled, err = Fill("<!-- figures: "+mark+" -->\n<!-- end -->\n", f)
+		require.NoError(t, err)
+		assert.Contains(t, filled, "Medians of five runs."+processor)
+	}
+
 	_, err = Fill("<!-- figures: no-such -->\n<!-- end -->\n", measured())
 	assert.ErrorContains(t, err, "no-such")
 	_, err = Fill("<!-- figures: switch -->\n", measured())
 	assert.ErrorContains(t, err, "no end")
+}
+
+// Of systems that are not everywhere a missing figure leaves the cell empty.
+func TestForkJoinTables(t *testing.T) {
+	m := func(system, variant, metric string, workers int, value float64) harness.Measurement {
+		return harness.Measurement{Experiment: "forkjoin", System: system, Variant: variant,
+			Workers: workers, Metric: metric, Value: value}
+	}
+	f := Figures{"forkjoin": {Measurements: []harness.Measurement{
+		m("serial", "fib", "ms_per_run", 1, 0.02), m("coro", "fib spawn", "times_serial", 1, 1500),
+		m("coro", "fib spawn", "times_serial", 2, 900), m("libfork", "uts", "times_serial", 1, 9),
+		m("onetbb", "fib", "speedup", 2, 1.9)}}}
+	one := tables["forkjoin"].markdown(f)
+	assert.Contains(t, one, "| `fib` | 0.020 | 1 500 | - | - | - | - | |\n")
+	assert.Contains(t, one, "| `uts` | - | - | - | - | - | - | 9.0 |\n")
+	assert.Contains(t, tables["forkjoin-speed-up"].markdown(f), "| `fib` | - | - | - | - | 1.9 | |\n")
 }
 
 func TestRatiosTakeTheBestOfTheOthers(t *testing.T) {

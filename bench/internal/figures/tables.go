@@ -46,6 +46,11 @@ func value(k Key, scale float64, unit string) cell {
 	}
 }
 
+// maybe is empty where c's figure is missing: the system is not on every machine.
+func maybe(c cell) cell {
+	return func(f Figures) string { return strings.TrimSuffix(c(f), "-") }
+}
+
 // spread is a median with the least and the most of all runs.
 func spread(k Key, scale float64, unit string) cell {
 	return func(f Figures) string {
@@ -88,6 +93,9 @@ var tables = map[string]table{
 	"spawn":  spawns(),
 	"coarse": coarse(),
 	"ladder": ladder(),
+
+	"forkjoin":          forkJoin("times_serial", 1),
+	"forkjoin-speed-up": forkJoin("speedup", 2),
 }
 
 // why is README's table, and more is the rest of it.
@@ -220,6 +228,35 @@ func ladder() table {
 	}
 }
 
+// forkJoin has a row for each load, and a column for each system; first what serial C takes, where
+// others are compared with that.
+func forkJoin(metric string, workers int) table {
+	of := func(system, variant, metric string, workers int) cell {
+		return value(Key{"forkjoin", "forkjoin", system, variant, workers, 0, metric}, 1, "")
+	}
+	systems := [][2]string{{"coro", " spawn"}, {"coro", " scope"}, {"goroutine", ""},
+		{"openmp", ""}, {"onetbb", ""}}
+	t := table{head: []string{fmt.Sprintf("speed-up on %d workers", workers)}}
+	isSerial := metric == "times_serial"
+	if isSerial {
+		t.head = []string{"times serial C, one worker", "serial, ms"}
+	}
+	t.head = append(t.head, "coro, spawn and join", "coro, scope", "goroutines", "OpenMP",
+		"oneTBB", "libfork")
+	for _, load := range []string{"fib", "queens", "uts", "quicksort", "mandelbrot", "matrix"} {
+		cells := []cell{text("`" + load + "`")}
+		if isSerial {
+			cells = append(cells, of("serial", load, "ms_per_run", 1))
+		}
+		for _, s := range systems {
+			cells = append(cells, of(s[0], load+s[1], metric, workers))
+		}
+		cells = append(cells, maybe(of("libfork", load, metric, workers)))
+		t.rows = append(t.rows, cells)
+	}
+	return t
+}
+
 func (t table) markdown(f Figures) string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
@@ -238,7 +275,8 @@ func (t table) markdown(f Figures) string {
 var mark = regexp.MustCompile(`(?s)<!-- figures: ([a-z-]+) -->\n.*?<!-- end -->\n`)
 
 // Fill replaces what is between each "<!-- figures: NAME -->" and "<!-- end -->" of a document by
-// the table of that name, or for the name "machine" by where and when the command bench measured.
+// the table of that name; for the name "machine", by where and when the command bench measured, and
+// for "machine-COMMAND" by those of another.
 func Fill(document string, f Figures) (string, error) {
 	var err error
 	filled := mark.ReplaceAllStringFunc(document, func(old string) string {
@@ -246,8 +284,11 @@ func Fill(document string, f Figures) (string, error) {
 		var content string
 		if t, ok := tables[name]; ok {
 			content = t.markdown(f)
-		} else if name == "machine" {
-			content = "Medians of five runs. " + f["bench"].Machine.String() + ".\n"
+		} else if command, ok := strings.CutPrefix(name, "machine-"); ok || name == "machine" {
+			if !ok {
+				command = "bench"
+			}
+			content = "Medians of five runs. " + f[command].Machine.String() + ".\n"
 		} else {
 			err = fmt.Errorf("no table of figures has the name %q", name)
 		}
