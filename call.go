@@ -10,6 +10,7 @@ import (
 	"github.com/organzine/coro/internal/bubble"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/policy"
 )
 
 // Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
@@ -107,7 +108,7 @@ func (s *Scheduler) lendSoon(ctx context.Context, spec *csrc.Spec, arg unsafe.Po
 	l *csrc.Lend,
 ) (out csrc.Outcome, err error) {
 	_, until := ctx.Deadline()
-	if until && s.core.MayLend() || !s.again.Try() {
+	if !policy.HasTryAgain || until && s.core.MayLend() || !s.again.Try() {
 		return csrc.LendNone, nil
 	}
 	if err := outside(); err != nil {

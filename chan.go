@@ -11,6 +11,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/plain"
+	"github.com/organzine/coro/internal/policy"
 	"github.com/organzine/coro/internal/spin"
 	"github.com/organzine/coro/internal/zero"
 )
@@ -116,7 +117,7 @@ func (c *Chan[T]) afterLeaf(
 // meets tells whether values go by meet. Not those of a zero value.
 func (c *Chan[T]) meets() bool {
 	var v T
-	return c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
+	return policy.HasMeet && c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
 }
 
 // pass passes the value at v through c, which has no room: by cgo where the other end sleeps, else

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/organzine/coro/internal/policy"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -189,7 +190,7 @@ func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 		default:
 			n.next = old
 			depth += old.count()
-			if depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
+			if policy.HasBulk && depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
 				b := p.getBulk(l)
 				b.alone = len(p.locals) == 1 && l == &p.locals[0] &&
 					!c.kind.settings.waiting

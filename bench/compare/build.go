@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/organzine/coro/bench/internal/policies"
 )
 
 // A way says which bench program the sides are built with.
@@ -86,8 +88,16 @@ func (w workshop) build(ctx context.Context, r recipe, by way) ([]pair, error) {
 	return pairs, nil
 }
 
-// lay unpacks a source to tree, with the work tree's files in place of some of its own.
+// lay makes a source's tree, without a policy if that is asked for.
 func (w workshop) lay(ctx context.Context, s source, by way, tree string) error {
+	if err := w.layAll(ctx, s, by, tree); err != nil || s.without == "" {
+		return err
+	}
+	return policies.SwitchOff(tree, s.without)
+}
+
+// layAll unpacks a source to tree, with the work tree's files in place of some of its own.
+func (w workshop) layAll(ctx context.Context, s source, by way, tree string) error {
 	if err := os.RemoveAll(tree); err != nil {
 		return err
 	}

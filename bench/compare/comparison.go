@@ -34,6 +34,10 @@ func (c *comparison) prepare(ctx context.Context) error {
 	if r.new, err = resolve(ctx, c.shop.root, c.new); err != nil {
 		return err
 	}
+	if c.without != "" {
+		r.new.without = c.without
+		r.new.name += " without " + c.without
+	}
 	fmt.Fprintf(c.out, "old: %s\nnew: %s\n", r.old.name, r.new.name)
 	for i, by := range ways {
 		if c.way != "" && c.way != by.name {

@@ -4,6 +4,7 @@
 //	go run ./bench/compare OLD .                a commit and the work tree as it is
 //	go run ./bench/compare OLD . -run '^yield$' some experiments; without it those of the hot paths
 //	go run ./bench/compare OLD . -padding 0,16,32,48   at several places of the core's code
+//	go run ./bench/compare . . -without spin   the work tree without a policy (docs/rent.md)
 //	go run ./bench/compare -check               whether the tool finds 5 %, and nothing in nothing
 //
 // It builds the bench program of both, outside of the work tree, and runs them by turns, each time
@@ -29,6 +30,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,6 +58,9 @@ type options struct {
 	wishes
 	old, new string
 	way      string
+	without  string // a policy that new has not
+	dir      string // where both are built; empty: a temporary one
+	json     string // a file for the judgements
 	least    float64
 	paddings []int
 	plant    int
@@ -98,6 +103,11 @@ func parse(args []string, usage io.Writer) (options, error) {
 		"bytes before the code of each unit of the core: 0,16,32,48")
 	flags.StringVar(&o.way, "bench", "",
 		"work, harness or own (the first of these bench programs that works)")
+	flags.StringVar(&o.without, "without", "",
+		"switch this `policy` of the new side, the work tree, off")
+	flags.StringVar(&o.dir, "dir", "",
+		"build there, so that what is the same as last time is not compiled again")
+	flags.StringVar(&o.json, "json", "", "write what is judged to this `file`, too")
 	flags.IntVar(&o.plant, "plant", -1,
 		"slow the new side's yields down by this `percent`, to try the tool")
 	flags.BoolVar(&o.check, "check", false,
@@ -164,7 +174,7 @@ func compare(ctx context.Context, o options, out, progress io.Writer) ([]judgeme
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "coro-compare-")
+	dir, err := o.place()
 	if err != nil {
 		return nil, err
 	}
@@ -179,5 +189,17 @@ func compare(ctx context.Context, o options, out, progress io.Writer) ([]judgeme
 		return nil, err
 	}
 	writeSummary(out, list, time.Since(begin))
-	return list, nil
+	return list, writeJSON(o.json, list)
+}
+
+// place makes the directory in which both sides are built.
+func (o options) place() (string, error) {
+	if o.dir == "" {
+		return os.MkdirTemp("", "coro-compare-")
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755) // another comparison may be there
+	}
+	return dir, err
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/organzine/coro/bench/internal/harness"
 )
 
 // writeExperiment prints the table of an experiment.
@@ -52,6 +57,25 @@ func (e estimate) interval() string {
 		return "-"
 	}
 	return fmt.Sprintf("%.3f to %.3f", e.low, e.high)
+}
+
+// writeJSON writes the judgements to a file, one a line. No name: none.
+func writeJSON(name string, list []judgement) error {
+	if name == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	for _, j := range list {
+		v := harness.Verdict{Experiment: j.Experiment, Row: j.row(), Metric: j.Metric,
+			Old: j.old, New: j.new, Change: j.change.mid, Low: j.change.low,
+			High: j.change.high, ControlLow: j.control.low,
+			ControlHigh: j.control.high, Verdict: j.verdict}
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(name, text.Bytes(), 0o644)
 }
 
 // count is how many have a verdict.

@@ -17,8 +17,9 @@ import (
 
 // A source is what a side is built from.
 type source struct {
-	commit string // its full name; empty: the work tree
-	name   string // as it is printed
+	commit  string // its full name; empty: the work tree
+	name    string // as it is printed
+	without string // a policy that is switched off
 }
 
 // resolve finds what an argument means, in the repository at root.

@@ -335,7 +335,8 @@ static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32
 	struct coro_message *m = h->spare[i];
 
 	h->count = i;
-	m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
+	if (COROI_HAS_HINT)
+		m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
 	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
 	return m;
 }

@@ -115,6 +115,7 @@
 #ifndef COROI_BOX_H
 #define COROI_BOX_H
 
+#include "actor/policy.h"
 #include "base/atomics.h"
 #include "coro_actor.h"
 
@@ -327,7 +328,7 @@ static inline struct coro_message *coroi_box_reverse(uint64_t box, uint32_t *n)
 		struct coro_message *before = m->next_;
 		/* It may be in another core's cache, and is fetched ahead. A wrong guess costs
 		 * nothing. */
-		if (coroi_likely(m->bytes <= 8 * COROI_HINT_WORD))
+		if (COROI_HAS_HINT && coroi_likely(m->bytes <= 8 * COROI_HINT_WORD))
 			__builtin_prefetch(coroi_hint(m), 1);
 		m->next_ = list;
 		list = m;

@@ -127,6 +127,8 @@ static inline void coroi_home_woken(const struct coroi_worker *w, struct coroi_h
 	struct coroi_home *e = coroi_home_of(h, ref);
 
 	e->at = coroi_task_at(w);
+	if (!COROI_HAS_HOME)
+		return;
 	if (coroi_unlikely(h->skips)) {
 		h->skips--;
 		return;

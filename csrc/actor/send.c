@@ -32,7 +32,8 @@ COROI_COLD static void yield_once(struct coroi_worker *w, struct coroi_hand *h,
 
 	if (coroi_in_nowait(w) || (h->away && coroi_gather_yield(h)))
 		return;
-	(void)coroi_task_yield_to(w, e->at, (uintptr_t)a);
+	(void)(COROI_HAS_CHANGE_PLACES ? coroi_task_yield_to(w, e->at, (uintptr_t)a)
+				       : coro_yield());
 }
 
 static COROI_NOINLINE int yield_sent(coro_actor to)
@@ -261,7 +262,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 		status = x.last ? CORO_OK : CORO_ENOMEM;
 	}
 	if (!status) {
-		if (l->n == 1)
+		if (COROI_HAS_HINT && l->n == 1)
 			recall(h, a, x.last, l->bytes);
 		if (coroi_change_active(&x)) {
 			status = x.status;

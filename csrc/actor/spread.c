@@ -126,7 +126,7 @@ void coroi_watch_spread(void *hand, int what, uint32_t other)
 {
 	struct coroi_hand *h = hand;
 
-	if (h->dedicated)
+	if (!COROI_HAS_SPREAD || h->dedicated)
 		return;
 	if (what == COROI_TASKS_IDLE)
 		is_idle(h);

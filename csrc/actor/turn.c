@@ -233,7 +233,10 @@ static inline struct coro_message *alone(const struct coroi_place *a, uint64_t b
 {
 	struct coro_message *m = coroi_box_message(box);
 
-	return coroi_box_has_one(box) && !m->flags_ && !coroi_has(a, COROI_P_IDLE) ? m : NULL;
+	return COROI_HAS_ALONE && coroi_box_has_one(box) && !m->flags_ &&
+			       !coroi_has(a, COROI_P_IDLE)
+		       ? m
+		       : NULL;
 }
 
 /* comes_home - H1: the box has nothing but `what`: the message that was alone, or ACTIVE. */
@@ -241,7 +244,8 @@ static inline bool comes_home(const struct run *r, uint64_t what)
 {
 	coro_actor self = r->turn->self;
 
-	return coroi_unlikely(r->woken) && coroi_go_home(r->a, self, coroi_box_of(self) | what);
+	return COROI_HAS_HOME && coroi_unlikely(r->woken) &&
+	       coroi_go_home(r->a, self, coroi_box_of(self) | what);
 }
 
 /* rest_alone - T0: m is handled. False: something has come. */

@@ -69,7 +69,7 @@ static inline uint64_t coroi_general_bits(const struct coro_scheduler *s, unsign
  * (steal.c). It is not to be woken for a surplus. Thread: any; a hint. */
 static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
 {
-	return now < at_load_rlx(&w->hold_off);
+	return COROI_HAS_HOLD_OFF && now < at_load_rlx(&w->hold_off);
 }
 
 /* coroi_sleeps - worker id sleeps, and may be claimed. Sequentially consistent: N2's look, after
@@ -111,7 +111,7 @@ static inline uint32_t coroi_to_share(const struct coroi_worker *v)
 	uint32_t n = coroi_deque_length(&v->queue);
 	uint32_t fed = at_load_rlx(&v->fed_to) - at_load_rlx(&v->queue.head);
 
-	if (coroi_likely((int32_t)fed <= 0) ||
+	if (!COROI_HAS_FED || coroi_likely((int32_t)fed <= 0) ||
 	    coroi_now_ns() - at_load_rlx(&v->fed_at) >= COROI_FED_NS)
 		return n;
 	return n > fed ? n - fed : 0;

@@ -175,7 +175,7 @@ static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 {
 	uint32_t head = d->head, mask = d->mask;
 
-	if (coroi_likely(d->count <= COROI_IN_CACHE))
+	if (!COROI_HAS_LOOK_AHEAD || coroi_likely(d->count <= COROI_IN_CACHE))
 		return;
 	coroi_prefetchw(coroi_runnable_resumed(d->ring[(head + COROI_AHEAD) & mask]));
 	coroi_deque_look_at_stack(d, head);
@@ -191,7 +191,8 @@ static inline uint64_t coroi_deque_pop(struct coroi_deque *d)
 	if (coroi_unlikely(count == 0))
 		return coroi_deque_pop_spilled(d);
 	uint64_t runnable = d->ring[head & d->mask];
-	if (coroi_runnable_has_record(runnable)) { /* the next ones probably have one, too */
+	if (COROI_HAS_LOOK_AHEAD &&
+	    coroi_runnable_has_record(runnable)) { /* the next ones probably have one, too */
 		coroi_prefetchw(coroi_runnable_record(d->ring[(head + COROI_AHEAD) & d->mask]));
 		if (coroi_unlikely(count > COROI_IN_CACHE))
 			coroi_deque_look_at_stack(d, head);

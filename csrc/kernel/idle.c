@@ -93,7 +93,8 @@
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
-	if (w->spin_ns < COROI_SPIN_NS || w->lender) /* spinning was of no use lately, or is not */
+	if (!COROI_HAS_WAIT_SPIN || w->spin_ns < COROI_SPIN_NS ||
+	    w->lender) /* spinning was of no use lately, or is not */
 		return false;
 	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
 		if (i % pauses == 0 && happened(arg))
@@ -133,7 +134,8 @@ static void stand_by(struct coroi_worker *w)
 	struct coro_scheduler *s = w->sched;
 	bool off;
 
-	if (s->workers == 1 || s->flags & CORO_NO_STANDBY || coroi_is_dedicated(w))
+	if (!COROI_HAS_STANDBY || s->workers == 1 || s->flags & CORO_NO_STANDBY ||
+	    coroi_is_dedicated(w))
 		return;
 	off = coroi_holds_off(w, coroi_now_ns());
 	if (off && at_load_seq(&s->standby) && COROI_PENDING_OF(at_load_seq(&s->activity)))
@@ -190,7 +192,7 @@ static void be_reserve(struct coroi_worker *w)
 	struct coro_scheduler *s = w->sched;
 	uint32_t nobody = 0, neither = 0;
 
-	if (is_standby(w) || s->workers == 1 || s->flags & CORO_NO_STANDBY ||
+	if (!COROI_HAS_RESERVE || is_standby(w) || s->workers == 1 || s->flags & CORO_NO_STANDBY ||
 	    coroi_is_dedicated(w) || !COROI_PENDING_OF(at_load_seq(&s->activity)))
 		return;
 	if (at_cas(&s->reserve[0].who, &nobody, w->id + 1u) ||
@@ -582,7 +584,7 @@ static bool have_come(struct coroi_worker *w)
  */
 static bool coalesce_wakes(struct coroi_worker *w)
 {
-	if (!w->displaced)
+	if (!COROI_HAS_COALESCE_WAKES || !w->displaced)
 		return false;
 	w->displaced = false;
 	/* a thread that would have lent itself waits for w to sleep: one at a time would come */
@@ -600,7 +602,7 @@ static bool coalesce_wakes(struct coroi_worker *w)
  * once if there is one. */
 static bool polls(struct coroi_worker *w)
 {
-	if (coroi_likely(!coroi_watches(w)) || coroi_skip(&w->polling))
+	if (coroi_likely(!coroi_watches(w)) || (COROI_HAS_POLL_LESS && coroi_skip(&w->polling)))
 		return false;
 	bool found = w->sched->driver->poll(w);
 	coroi_tried(&w->polling, found);

@@ -184,8 +184,8 @@ static bool is_inside(const struct coro_scheduler *s)
 {
 	const struct coroi_worker *w = coroi_self();
 
-	return w->sched == s && s->lends && w->calls_count && !w->current && !w->lent &&
-	       !coroi_is_dedicated(w);
+	return COROI_HAS_LEND && w->sched == s && s->lends && w->calls_count && !w->current &&
+	       !w->lent && !coroi_is_dedicated(w);
 }
 
 /* is_idle_locked - w has nothing to do. */
@@ -328,7 +328,7 @@ static COROI_LEND_FAST int finish_locked(struct coroi_lender *l)
 /* may_claim - L1 to L3 for w, if it may be lent. */
 static COROI_LEND_FAST bool may_claim(struct coroi_worker *w)
 {
-	return !at_load_rlx(&w->kept) && lend_take(w);
+	return COROI_HAS_LEND && !at_load_rlx(&w->kept) && lend_take(w);
 }
 
 /* claim_any - L1 to L3 for some worker of s. NULL: none can be lent. */

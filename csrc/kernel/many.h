@@ -79,7 +79,7 @@ void coroi_many_settle_locked(struct coroi_worker *w);
 static inline bool coroi_many_continues(const struct coroi_worker *w, uint64_t runnable,
 					uint64_t arg)
 {
-	return coroi_runnable_fn(runnable) == coroi_many_one &&
+	return COROI_HAS_COUNT_TOGETHER && coroi_runnable_fn(runnable) == coroi_many_one &&
 	       ((const struct coroi_one *)(uintptr_t)arg)->of == w->ended_of;
 }
 

@@ -312,7 +312,7 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
  * taken to be as long as hand-overs. */
 static void adapt_budget_locked(struct coroi_worker *w)
 {
-	if (w->budget_given)
+	if (!COROI_HAS_CHAINS || w->budget_given)
 		return;
 	uint64_t now = coroi_now_ns();
 	int32_t ahead = (int32_t)(w->queue.head - w->spent_at);
@@ -578,7 +578,8 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 /* fits - the runnable is fresh, has no record, and wants a stack of that class. */
 static inline bool fits(uint64_t runnable, uint8_t class)
 {
-	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD &&
+	return COROI_HAS_SUCCEED && coroi_runnable_is_new(runnable) &&
+	       coroi_runnable_words(runnable) != COROI_RECORD &&
 	       coroi_runnable_class(runnable) == class;
 }
 

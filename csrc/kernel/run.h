@@ -150,6 +150,8 @@ static inline bool coroi_favors_locked(struct coroi_worker *w)
 {
 	uint32_t turns = w->queue.head - w->favors_at;
 
+	if (!COROI_HAS_FAVORS)
+		return false;
 	if ((int32_t)turns > 0) {
 		w->favors_at = w->queue.head;
 		w->favors += turns < COROI_FAVORS_MOST ? turns * COROI_FAVORS : COROI_FAVORS_MOST;

@@ -198,7 +198,7 @@ void coroi_stir_look(struct coroi_worker *w)
 		return;
 	w->stirred = w->looked;
 	coroi_tasks_watch(w, COROI_TASKS_LOOK, 0);
-	if (coroi_skip(&w->stirring))
+	if (!COROI_HAS_STIR || coroi_skip(&w->stirring))
 		return;
 	uint32_t n = coroi_general(w->sched);
 	w->stir_next = (w->stir_next + 1) % n;
@@ -323,14 +323,16 @@ bool coroi_search(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (at_load_rlx(&w->undelivered) && coalesce(w))
+	if (at_load_rlx(&w->undelivered) &&
+	    (COROI_HAS_COALESCE_SPAWNS ? coalesce(w) : coroi_has_spawns(w) > 0))
 		return true;
 	uint64_t began = coroi_now_ns(), now = began, looked = began;
 	/* While w spins, threads that would lend themselves to it wake it instead, and so w would
 	 * never sleep where they come one after the other. */
 	bool missed = at_load_rlx(&s->lend_missed);
 	/* Where spinning is of no use lately, events from outside are waited for in the driver. */
-	bool spins = !missed && !(coroi_watches(w) && w->spin_ns <= SPIN_LEAST_NS);
+	bool spins = COROI_HAS_SPIN && !missed &&
+		     !(coroi_watches(w) && w->spin_ns <= SPIN_LEAST_NS);
 	uint32_t spin_ns = spins ? w->spin_ns : 0;
 	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 

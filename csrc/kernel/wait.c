@@ -225,7 +225,7 @@ static bool follows_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t
 {
 	uint32_t length = coroi_deque_length(&w->queue);
 
-	if (coroi_likely(length < FOLLOWS_FROM || !from || !w->shares) ||
+	if (!COROI_HAS_FOLLOWS || coroi_likely(length < FOLLOWS_FROM || !from || !w->shares) ||
 	    (at_load_rlx(&r->flags) & COROI_F_PINNED) || from > coroi_general(w->sched) ||
 	    from - 1 == w->id || r == w->current /* its context is not saved yet */)
 		return false;

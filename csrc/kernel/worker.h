@@ -32,6 +32,7 @@
 #include "kernel/driver.h"
 #include "kernel/gobell.h"
 #include "kernel/gocall.h"
+#include "kernel/policy.h"
 #include "kernel/record.h"
 #include "kernel/service.h"
 #include "kernel/slab.h"

@@ -5,6 +5,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/organzine/coro/internal/policy"
 )
 
 // skipMost is how often Gosched does nothing, one time after the other: for 10 ms.
@@ -16,7 +18,7 @@ const skipMost = int(10 * time.Millisecond / letGo)
 // may tell of an idle P that is none: so each 10 ms Gosched lets go, whatever that tells. Cost: 0.1
 // µs, where a P is idle.
 func (c *Clock) Gosched() {
-	if c.skipped < skipMost && theProcs.oneIsIdle(Now()) {
+	if policy.HasStayOnP && c.skipped < skipMost && theProcs.oneIsIdle(Now()) {
 		c.skipped++
 		return
 	}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A load is what bench/compare runs: an experiment, by a regular expression, and some of its rows
+// (none: those that compare chooses).
+type load struct{ experiment, rows, with string }
+
+// A plan says where a policy is measured, and on what ground it stays:
+//
+//	a  a row that is not of Savina gains 5 % or more
+//	b  a bound that the docs promise breaks without it
+//	c  three rows of Savina or more gain 25 % or more
+//	d  it is for more CPUs than there are where it was measured
+type plan struct {
+	name   string
+	loads  []load
+	ground string
+	why    string
+	held   string // the test, model or scenario that fails where the policy is broken
+}
+
+var (
+	switches = load{experiment: "switch|yield|spawn"}
+	spawns   = load{experiment: "spawn|tasks"}
+	channels = load{experiment: "chan|sync|wait"}
+	borders  = load{experiment: "border",
+		rows: `^coro/(start-wait|echo|call|call-n|children|8x5us)( cold)? workers=\d+ n=\d+$`}
+	inputs = load{experiment: "io"}
+	savina = load{experiment: "actor",
+		rows: `^coro-c/(pingpong|counting|threadring|big|chameneos|fanin|fjthrput) `}
+	goSavina = load{experiment: "actor",
+		rows: `^coro-go/(pingpong|counting|threadring|big|chameneos|fanin|fjthrput|ask\d+) `}
+	calls = load{experiment: "call", rows: `^coro/(inline|offload workers=2 n=\d{2,}$|from-sleep)`}
+)
+
+var all = []plan{
+	{name: "spin", loads: []load{channels, borders, inputs}},
+	{name: "wait-spin", loads: []load{channels, calls}},
+	{name: "standby", loads: []load{spawns, inputs, {experiment: "fair"}}},
+	{name: "reserve", loads: []load{inputs, {experiment: "connections"}}},
+	{name: "fed", loads: []load{inputs, {experiment: "connections"}}},
+	{name: "coalesce-wakes", loads: []load{channels, borders}},
+	{name: "coalesce-spawns", loads: []load{spawns, {experiment: "job"}}},
+	{name: "stir", loads: []load{{experiment: "fair"}}},
+	{name: "hold-off", loads: []load{spawns, {experiment: "fib"}}},
+	{name: "favors", loads: []load{{experiment: "fair"}}},
+	{name: "follows", loads: []load{{experiment: "fair"}, channels}},
+	{name: "look-ahead", loads: []load{switches, {experiment: "ring"}}},
+	{name: "chains", loads: []load{channels, {experiment: "ring"}}},
+	{name: "wait-budget", loads: []load{channels, {experiment: "fair"}}},
+	{name: "lend", loads: []load{borders}},
+	{name: "count-together", loads: []load{borders}},
+	{name: "succeed", loads: []load{spawns}},
+	{name: "poll-less", loads: []load{inputs}},
+	{name: "home", loads: []load{savina}},
+	{name: "spread", loads: []load{savina}},
+	{name: "alone", loads: []load{savina}},
+	{name: "change-places", loads: []load{savina}},
+	{name: "hint", loads: []load{savina}},
+	{name: "bulk", loads: []load{goSavina}},
+	{name: "stay-on-p", loads: []load{goSavina, {experiment: "body"}}},
+	{name: "try-again", loads: []load{borders, calls}},
+	{name: "meet", loads: []load{channels}},
+}
+
+// plansOf are the plans of the policies with these names. Each has one.
+func plansOf(names []string) ([]plan, error) {
+	var out []plan
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(p plan) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the policy %s has no plan in bench/ablate/plan.go", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}

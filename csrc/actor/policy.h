@@ -1,0 +1,18 @@
+/*
+ * policy.h - what actors do to be fast, and could do without: as kernel/policy.h.
+ */
+#ifndef COROI_ACTOR_POLICY_H
+#define COROI_ACTOR_POLICY_H
+
+/* An actor that one worker's coroutines send to is at home there: H1 to H6 of box.h. */
+#define COROI_HAS_HOME 1
+/* A thief counts what all workers do, and gives actors back if stealing did not pay (spread.h). */
+#define COROI_HAS_SPREAD 1
+/* A message that is alone in the box is handled where it lies: T0 of box.h. */
+#define COROI_HAS_ALONE 1
+/* A sender that is far ahead of an actor changes places with it: S3 of box.h. */
+#define COROI_HAS_CHANGE_PLACES 1
+/* A message has the address of one that was sent before, to be fetched ahead (box.h). */
+#define COROI_HAS_HINT 1
+
+#endif
