@@ -122,8 +122,10 @@ func (c *Coroutine) suspend(wait uint64) {
 // Yield lets the others run: the coroutine goes to the back of its executor's queue. It returns
 // ErrNotCurrent, a [NoWaitError], or nil.
 func (c *Coroutine) Yield() error {
-	if c.check() != nil || c.section.depth != 0 {
-		return c.mustNotYield()
+	if c.check() != nil || c.sections.level != noSection {
+		if err := c.mustNotYield(); err != nil {
+			return err
+		}
 	}
 	c.op = opYield
 	c.yield(struct{}{})
@@ -134,7 +136,7 @@ func (c *Coroutine) mustNotYield() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.mustNotWait()
+	return c.mustNotWait(nil)
 }
 
 // Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. A
@@ -149,7 +151,7 @@ func (c *Coroutine) Park(ctx context.Context) error {
 		c.spend()
 		return nil
 	}
-	if err := c.mayWait(); err != nil {
+	if err := c.mayWait(ctx); err != nil {
 		return err
 	}
 	if !c.isOwn(ctx) {
@@ -284,7 +286,7 @@ func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := c.mayWait(); err != nil {
+	if err := c.mayWait(nil); err != nil {
 		return err
 	}
 	return c.bound(ctx, func(w *boundWait) error { return c.sleep(w, d) })

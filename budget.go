@@ -57,7 +57,7 @@ func (k *bodyGoroutine) hasSpent() bool {
 		b.adapt(now - b.looked)
 	}
 	b.looked, b.left = now, b.every
-	if now-b.since < budgetTurn || k.body.section.depth > 0 || !e.hasMore(now) {
+	if now-b.since < budgetTurn || k.body.sections.level == noWaitSection || !e.hasMore(now) {
 		return false
 	}
 	e.clock.Hurry(e.turns+1, now)

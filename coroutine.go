@@ -36,7 +36,7 @@ type Coroutine struct {
 	wait  uint64    // for opWait: the kind
 	op    operation // what the body asks of the executor
 
-	section   noWaitSection
+	sections  sections
 	pool      *executorPool
 	goroutine *bodyGoroutine
 	handle    Handle

@@ -1,6 +1,7 @@
 package coro
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -8,9 +9,23 @@ import (
 	"strings"
 )
 
-// A noWaitSection is the part of a body in which it must not be suspended. Only the body's
-// goroutine uses it.
-type noWaitSection struct {
+// A sectionLevel says what a body may not do in a section.
+type sectionLevel int
+
+const (
+	noSection     sectionLevel = iota
+	finiteSection              // it may wait, if the wait has a bound
+	noWaitSection              // it must not wait
+)
+
+// Sections are the parts of a body in which it must not be suspended, or for a bounded time only.
+// Only the body's goroutine uses them.
+type sections struct {
+	level sectionLevel // the highest that is open
+	open  [2]section   // by level - 1
+}
+
+type section struct {
 	depth int
 	began uintptr // the call that began the outermost
 }
@@ -28,52 +43,91 @@ type noWaitSection struct {
 // Sections nest: the outermost is named. A body that returns inside a section ends with that error
 // too. NoWait costs about 200 ns; outside, calls cost no more than before. It is for the body
 // itself; from elsewhere it does nothing.
-func (c *Coroutine) NoWait() (end func()) {
+func (c *Coroutine) NoWait() (end func()) { return c.beginSection(noWaitSection) }
+
+// FiniteWait begins a section in which the body may wait for a bounded time only, and returns the
+// function that ends the section:
+//
+//	defer c.FiniteWait()()
+//
+// It is for code that must not wait for what may never come, as it holds what others need. In the
+// section Yield and Sleep do what they always do, and so do the other calls of NoWait if the
+// context that they are given has a deadline, whether that comes soon or late. Without a deadline
+// they return a [NoWaitError], as in a section of NoWait. Cond.Wait with a deadline may then wait
+// for its mutex without one. In all else a section is as one of NoWait. While one of NoWait is open
+// too, that is what counts.
+func (c *Coroutine) FiniteWait() (end func()) { return c.beginSection(finiteSection) }
+
+func (c *Coroutine) beginSection(level sectionLevel) (end func()) {
 	if c.check() != nil {
 		return func() {}
 	}
-	s := &c.section
+	s := &c.sections.open[level-1]
 	if s.depth == 0 {
 		var pc [1]uintptr
-		runtime.Callers(2, pc[:])
+		runtime.Callers(3, pc[:])
 		s.began = pc[0]
 	}
 	s.depth++
+	c.sections.setLevel()
 	ended := false
 	return func() {
 		if !ended && c.check() == nil {
 			ended = true
 			s.depth--
+			c.sections.setLevel()
 		}
 	}
 }
 
-// A NoWaitError names a call that would have waited in a section of [Coroutine.NoWait].
+func (s *sections) setLevel() {
+	s.level = noSection
+	for i := range s.open {
+		if s.open[i].depth > 0 {
+			s.level = sectionLevel(i + 1)
+		}
+	}
+}
+
+// A NoWaitError names a call that would have waited in a section of [Coroutine.NoWait], or without
+// a deadline in one of [Coroutine.FiniteWait].
 type NoWaitError struct {
 	Section string // the place where the section began: file:line
 	Call    string // the call that would have waited: "(*Coroutine).Park"; or "the end"
 	Place   string // the place of that call: file:line; empty for the end
+	Finite  bool   // the section is one of FiniteWait
 }
 
 func (e *NoWaitError) Error() string {
-	if e.Place == "" {
-		return fmt.Sprintf("coro: %s in the no-wait section begun at %s", e.Call, e.Section)
+	section := "in the no-wait section"
+	if e.Finite {
+		section = "in the finite-wait section"
 	}
-	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call,
-		e.Place, e.Section)
+	if e.Place == "" {
+		return fmt.Sprintf("coro: %s %s begun at %s", e.Call, section, e.Section)
+	}
+	if e.Finite {
+		section = "without a deadline " + section
+	}
+	return fmt.Sprintf("coro: %s called at %s %s begun at %s", e.Call, e.Place, section,
+		e.Section)
 }
 
-// mayWait returns an error if the body must not be suspended.
-func (c *Coroutine) mayWait() error {
-	if c.section.depth == 0 {
+// mayWait returns an error if the body must not be suspended until ctx ends. ctx is nil for a wait
+// that has a bound without a context.
+func (c *Coroutine) mayWait(ctx context.Context) error {
+	if c.sections.level == noSection {
 		return nil
 	}
-	return c.mustNotWait()
+	return c.mustNotWait(ctx)
 }
 
 // mustNotWait is mayWait inside a section.
-func (c *Coroutine) mustNotWait() error {
-	e := c.section.violated("")
+func (c *Coroutine) mustNotWait(ctx context.Context) error {
+	if c.sections.level == finiteSection && hasBound(ctx) {
+		return nil
+	}
+	e := c.sections.violated("")
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
@@ -87,18 +141,26 @@ func (c *Coroutine) mustNotWait() error {
 	}
 }
 
+func hasBound(ctx context.Context) bool {
+	if ctx == nil {
+		return true
+	}
+	_, has := ctx.Deadline()
+	return has
+}
+
 var ownPackage = reflect.TypeFor[Coroutine]().PkgPath() + "."
 
 // checkEnd has a body that has returned inside a section fail.
 func (c *Coroutine) checkEnd() {
-	if c.section.depth != 0 {
-		c.typed.fail(errors.Join(c.typed.outcome(), c.section.violated("the end")))
+	if c.sections.level != noSection {
+		c.typed.fail(errors.Join(c.typed.outcome(), c.sections.violated("the end")))
 	}
 }
 
-func (s *noWaitSection) violated(call string) *NoWaitError {
-	f, _ := runtime.CallersFrames([]uintptr{s.began}).Next()
-	return &NoWaitError{Section: fileLine(f), Call: call}
+func (s *sections) violated(call string) *NoWaitError {
+	f, _ := runtime.CallersFrames([]uintptr{s.open[s.level-1].began}).Next()
+	return &NoWaitError{Section: fileLine(f), Call: call, Finite: s.level == finiteSection}
 }
 
 func fileLine(f runtime.Frame) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }

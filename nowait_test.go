@@ -3,6 +3,7 @@
 package coro_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strconv"
@@ -149,4 +150,80 @@ func TestNoWaitEnd(t *testing.T) {
 	var stranger *coro.Coroutine
 	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error { stranger = c; return nil }))
 	stranger.NoWait()()
+}
+
+func TestFiniteWait(t *testing.T) {
+	corotest.VerifyNone(t)
+	s := newScheduler(t, coro.WithExecutors(2))
+	ch := newChan[int](t, s, 0)
+	sem, err := coro.NewSemaphore(s, 0)
+	require.NoError(t, err)
+	mutex := made[coro.Mutex](t)(coro.NewMutex(s))
+	cond := made[coro.Cond](t)(coro.NewCond(mutex))
+	group := made[coro.WaitGroup](t)(coro.NewWaitGroup(s, 1))
+	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return 7, c.Park(background)
+	})
+	require.NoError(t, err)
+	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error {
+		waits := map[string]func(context.Context) error{
+			"(*Coroutine).Park": c.Park,
+			"Await": func(ctx context.Context) error {
+				_, err := coro.Await(ctx, c, other)
+				return err
+			},
+			"(*Chan[...]).Recv": func(ctx context.Context) error {
+				_, err := ch.Recv(ctx)
+				return err
+			},
+			"(*Semaphore).Acquire": sem.Acquire,
+			"(*Cond).Wait": func(ctx context.Context) error {
+				return errors.Join(mutex.Lock(c.Context()), cond.Wait(ctx),
+					mutex.Unlock())
+			},
+			"(*WaitGroup).Wait": group.Wait,
+			"Select": func(ctx context.Context) error {
+				_, err := coro.Select(ctx, coro.OnRecv(ch, nil))
+				return err
+			},
+		}
+		end, began := c.FiniteWait(), line(0)
+		for call, wait := range waits {
+			var e *coro.NoWaitError
+			err := wait(c.Context())
+			if assert.ErrorAs(t, err, &e, call) {
+				assert.Equal(t, began, e.Section)
+				assert.True(t, strings.HasPrefix(e.Call, call), e.Call)
+				assert.True(t, e.Finite)
+				assert.Contains(t, err.Error(),
+					"without a deadline in the finite-wait section begun at "+began)
+			}
+			ctx, quit := context.WithTimeout(c.Context(), time.Millisecond)
+			assert.ErrorIs(t, wait(ctx), context.DeadlineExceeded, call)
+			quit()
+		}
+		assert.NoError(t, c.Yield())
+		assert.NoError(t, c.Sleep(background, time.Microsecond))
+
+		inner := c.NoWait()
+		var e *coro.NoWaitError
+		require.ErrorAs(t, c.Yield(), &e)
+		assert.False(t, e.Finite)
+		end()
+		assert.Error(t, c.Yield())
+		inner()
+		assert.NoError(t, c.Yield())
+		assert.NoError(t, c.Wake(other.Handle()))
+		n, err := coro.Await(background, c, other)
+		assert.Equal(t, 7, n)
+		return err
+	}))
+	var e *coro.NoWaitError
+	require.ErrorAs(t, inside(t, s, func(c *coro.Coroutine) error {
+		c.FiniteWait()
+		return nil
+	}), &e)
+	assert.Equal(t, "the end", e.Call)
+	assert.True(t, e.Finite)
+	assert.Contains(t, e.Error(), "the end in the finite-wait section begun at ")
 }

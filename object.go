@@ -198,7 +198,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		return 0, ctxerr.Of(ctx)
 	}
 	if c := bodyOf(ctx); c != nil {
-		if err := c.mayWait(); err != nil && !op.committed {
+		if err := c.mayWait(ctx); err != nil && !op.committed {
 			if op.try != nil {
 				if status := op.try(); status != csrc.TimedOut {
 					return status, nil

@@ -469,7 +469,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	if err := c.check(); err != nil {
 		return zero, err
 	}
-	if err := c.mayWait(); err != nil {
+	if err := c.mayWait(ctx); err != nil {
 		return zero, err
 	}
 	if t.s == c.pool.s && t.handle == c.handle {

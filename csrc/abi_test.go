@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "906821656acc4579"
+	abiHash    = "307202ed52aa82da"
 )
 
 var (

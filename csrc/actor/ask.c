@@ -209,7 +209,7 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
 	if (!answer || check(kind, payload, bytes))
 		return CORO_EINVAL;
 	int status = coroi_self() && coroi_current(coroi_self())
-			     ? coroi_nowait(coroi_self(), "coro_actor_ask")
+			     ? coroi_nowait(coroi_self(), "coro_actor_ask", deadline)
 			     : CORO_OK;
 	if (status)
 		return status;

@@ -30,7 +30,7 @@ COROI_COLD static void yield_once(struct coroi_worker *w, struct coroi_hand *h,
 {
 	const struct coroi_home *e = coroi_home_of(h, to);
 
-	if (coroi_in_nowait(w) || (h->away && coroi_gather_yield(h)))
+	if (coroi_in_nowait(w, COROI_BOUNDED) || (h->away && coroi_gather_yield(h)))
 		return;
 	(void)(COROI_HAS_CHANGE_PLACES ? coroi_task_yield_to(w, e->at, (uintptr_t)a)
 				       : coro_yield());
@@ -287,7 +287,8 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	if (coroi_likely(status || x.depth + coroi_behind(a) <= SOFT_BOUND))
 		return status;
 	if (coroi_current(coroi_self()))
-		(void)(coroi_in_nowait(coroi_self()) || coro_yield()); /* another scheduler's */
+		(void)(coroi_in_nowait(coroi_self(), COROI_BOUNDED) ||
+		       coro_yield()); /* another scheduler's */
 	else
 		pause_outside(&x);
 	return status;

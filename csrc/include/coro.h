@@ -18,7 +18,8 @@
  *
  *   coro_body.h       CORO_BODY: bodies with typed arguments and results, described for Go
  *   coro_sync.h       where coroutines and threads wait for each other: semaphores, locks,
- *                     channels, select, scopes; no-wait sections; calls that block
+ *                     channels, select, scopes; no-wait and finite-wait sections; calls
+ *                     that block
  *   coro_go.h         calls into Go, and coroutines with a Go body
  *   coro_scheduler.h  schedulers: made, run, looked at and closed; Go does this for Go programs
  *   coro_dispatch.h   the third layer
@@ -50,8 +51,9 @@
  *   C++         An exception that leaves a body of CORO_BODY makes that fail (CORO_THREW). The
  *               behaviour is undefined if one leaves any other function that was given to these
  *               calls, and if a coroutine suspends inside a catch block, or in a destructor that an
- *               exception runs: what is being handled belongs to the thread. A try block may
- *               suspend. coro_exit and its like run no destructors.
+ *               exception runs: what is being handled belongs to the thread. Copy what is needed,
+ *               leave the block, then wait. A try block may suspend. coro_exit and its like run
+ *               no destructors.
  *   Go          A coroutine must not call into Go by itself: its stack is not one that Go can grow
  *               or scan. coro_call_go has it done.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
@@ -132,7 +134,8 @@ enum {
 	CORO_EFAILED = -13,
 	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
 	CORO_ETIMEDOUT = -15, /* the deadline came first */
-	CORO_ENOWAIT = -16,   /* the call would wait in a no-wait section */
+	/* the call would wait in a no-wait section, or without a deadline in a finite-wait section */
+	CORO_ENOWAIT = -16,
 	/* the last owner of the lock ended without unlocking: the caller holds the lock now, and
 	 * what it guards may be half changed */
 	CORO_EOWNERDEAD = -17,

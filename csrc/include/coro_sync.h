@@ -389,12 +389,36 @@ int coro_scope_wait(coro_scope *s);
 int coro_nowait_begin(const char *where);
 int coro_nowait_end(void);
 
+/*
+ * coro_finite_begin - a no-wait section that lets waits through which have a bound: for code that
+ * must not wait for what may never come, as it holds what others need.
+ *
+ * In such a finite-wait section these calls do what they always do: those that were given a
+ * deadline other than CORO_FOREVER, whether that comes soon or late; coro_yield, coro_switch_to and
+ * coro_spawn_first; coro_pin; coro_sleep and coro_ticker_wait. All others that would suspend return
+ * CORO_ENOWAIT as in a no-wait section, and are reported: those without a deadline (coro_park,
+ * coro_join, coro_scope_wait, coro_serve, and coro_pread and its like where the page cache has not
+ * what is wanted), and those that wait for a function of the user's (coro_blocking,
+ * coro_thread_begin, calls into Go). coro_cond_wait with a deadline may then wait for its mutex
+ * without one.
+ *
+ * The section stays the coroutine's while it waits, and moves with it. Sections of both kinds nest
+ * in each other: while a no-wait section is open, it is what counts.
+ *
+ * Thread:  a scheduled coroutine.
+ * Cost:    1 ns, and some ns for each wait in a section; other coroutines pay nothing.
+ * Returns: as coro_nowait_begin and coro_nowait_end.
+ */
+int coro_finite_begin(const char *where);
+int coro_finite_end(void);
+
 /* What was done where it must not be. */
 typedef struct coro_nowait_report {
 	const char *where; /* of the section */
 	const char *call;  /* the function: "coro_park"; or "the end" */
 	coro_fn fn;        /* of the coroutine */
 	uint32_t worker;
+	uint32_t finite; /* 1: the section is one of coro_finite_begin; 0: of coro_nowait_begin */
 } coro_nowait_report;
 
 typedef void (*coro_nowait_hook)(const coro_nowait_report *);

@@ -467,7 +467,7 @@ int coroi_blocking(void (*fn)(void *), void *arg, coro_fn what)
 		return CORO_EPERM;
 	if (!fn || coroi_is_hidden(me, arg))
 		return CORO_EINVAL;
-	int status = coroi_nowait(w, "coro_blocking");
+	int status = coroi_nowait(w, "coro_blocking", CORO_FOREVER);
 	if (status)
 		return status;
 	status = coroi_refused();
@@ -532,7 +532,7 @@ int coro_thread_begin(void)
 
 	if (!(me = coroi_current(w)) || coroi_is_dense(me))
 		return CORO_EPERM;
-	int status = coroi_nowait(w, "coro_thread_begin");
+	int status = coroi_nowait(w, "coro_thread_begin", CORO_FOREVER);
 	if (status)
 		return status;
 	status = coroi_refused();

@@ -207,7 +207,7 @@ coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
 
 	if (!deadline)
 		return CORO_ETIMEDOUT;
-	if ((status = coroi_nowait(w, call)))
+	if ((status = coroi_nowait(w, call, deadline)))
 		return status;
 	if ((status = coroi_fd_watch(p, f, w)) < 0)
 		return CORO_OF_ERRNO(-status);

@@ -95,7 +95,8 @@ int coro_serve_finish(coro_fd f, uint64_t deadline)
 {
 	bool socket;
 	struct coroi_worker *w = coroi_self();
-	int status = coroi_current(w) && deadline ? coroi_nowait(w, "coro_serve_finish") : CORO_OK;
+	int status = coroi_current(w) && deadline ? coroi_nowait(w, "coro_serve_finish", deadline)
+						  : CORO_OK;
 
 	if (!status)
 		status = half_close(f, &socket);

@@ -120,7 +120,7 @@ int coro_getaddrinfo(const char *node, const char *service, const struct addrinf
 		return CORO_EINVAL;
 	if (!deadline)
 		return CORO_ETIMEDOUT;
-	if ((status = coroi_nowait(w, "coro_getaddrinfo")) || (status = coroi_refused()))
+	if ((status = coroi_nowait(w, "coro_getaddrinfo", deadline)) || (status = coroi_refused()))
 		return status;
 	struct lookup *l = lookup_of(node, service, hints);
 	if (!l)

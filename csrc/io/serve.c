@@ -134,7 +134,7 @@ static void end_connection(void *arg)
 	struct connection *c = arg;
 	struct coroi_worker *w = coroi_self();
 
-	if (!coroi_has_aborted(coroi_current(w)) && !coroi_in_nowait(w))
+	if (!coroi_has_aborted(coroi_current(w)) && !coroi_in_nowait(w, COROI_BOUNDED))
 		finish_connection(c);
 	(void)coro_fd_close(c->f);
 	leave_server(c);
@@ -410,7 +410,8 @@ static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)) ||
 	    (o && o->size && o->size != sizeof *o))
 		return CORO_EINVAL;
-	return coroi_current(coroi_self()) ? coroi_nowait(coroi_self(), "coro_serve") : CORO_EPERM;
+	return coroi_current(coroi_self()) ? coroi_nowait(coroi_self(), "coro_serve", CORO_FOREVER)
+					   : CORO_EPERM;
 }
 
 int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, const coro_serve_options *o)

@@ -34,8 +34,8 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	/* What a look at the clock brings: an event of the driver, a deadline of another
 	 * coroutine. */
 	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
-	if (now - w->waits_since < TURN_NS || !deadline || w->lent || w->nowait ||
-	    (!look && coroi_nothing_else_now(w)))
+	if (now - w->waits_since < TURN_NS || !deadline || w->lent ||
+	    coroi_in_nowait(w, COROI_BOUNDED) || (!look && coroi_nothing_else_now(w)))
 		return;
 	coroi_door_enter(w);
 	if (look)

@@ -93,7 +93,8 @@ size_t coro_cancel_cause(char *text, size_t bytes)
 
 	if (!coro_canceled())
 		return coroi_text_get(NULL, text, bytes);
-	if (id_of(me, &id) && w->sched->bell.go_id && !coroi_nowait(w, "coro_cancel_cause"))
+	if (id_of(me, &id) && w->sched->bell.go_id &&
+	    !coroi_nowait(w, "coro_cancel_cause", CORO_FOREVER))
 		cause = coroi_call_cause(me);
 	size_t n = coroi_text_get(cause ? cause : "coro: canceled", text, bytes);
 	coroi_release(cause);

@@ -86,7 +86,7 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 		*got = 0;
 	if (coroi_unlikely(!coroi_current(w)))
 		return CORO_EPERM;
-	if (coroi_unlikely(coroi_nowait(w, call)))
+	if (coroi_unlikely(coroi_nowait(w, call, CORO_FOREVER)))
 		return CORO_ENOWAIT;
 	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) ||
 			   !w->sched->bell.go_id))

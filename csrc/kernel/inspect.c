@@ -75,7 +75,8 @@ const char *coro_strerror(int status)
 	case CORO_ETIMEDOUT:
 		return "the deadline came first";
 	case CORO_ENOWAIT:
-		return "would wait in a no-wait section";
+		return "would wait in a no-wait section, or without a deadline in a "
+		       "finite-wait section";
 	case CORO_EOWNERDEAD:
 		return "the last owner of the lock ended without unlocking: the caller holds it now";
 	case CORO_ENOTRECOVERABLE:

@@ -294,7 +294,7 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 	    result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	/* refused even if the coroutine is about to end */
-	if (coroi_unlikely(w->nowait) && word != final)
+	if (coroi_in_nowait(w, deadline) && word != final)
 		return deadline ? refuse(w, call) : CORO_ETIMEDOUT;
 	coroi_escape(me);
 	word = nobody;

@@ -45,7 +45,8 @@
  *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing
  *   else
  *                        can run
- *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait   may the current coroutine wait?
+ *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait, COROI_BOUNDED   may the current coroutine
+ *                        wait?
  *   coroi_spend, coroi_spend_here, coroi_spend_ahead, COROI_SPEND_MOST, coroi_has_spent,
  *   coroi_spent          waits that end at once have a budget
  *   coroi_is_over        is a deadline over? without a look at the clock

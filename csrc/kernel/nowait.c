@@ -3,6 +3,7 @@
 #include "kernel/nowait.h"
 
 #include "kernel/inner.h"
+#include "kernel/run.h"
 #include "kernel/slab.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -14,7 +15,7 @@ static void say(const coro_nowait_report *r)
 
 	coroi_text_put(&t, "coro: ");
 	coroi_text_put(&t, r->call);
-	coroi_text_put(&t, " in the no-wait section ");
+	coroi_text_put(&t, r->finite ? " in the finite-wait section " : " in the no-wait section ");
 	coroi_text_put(&t, r->where);
 	coroi_text_put(&t, ", in the coroutine of function ");
 	coroi_text_number(&t, (uintptr_t)r->fn, 16);
@@ -34,10 +35,11 @@ coro_nowait_hook coro_nowait_on_error(coro_nowait_hook now)
 
 static void report(struct coroi_worker *w, const char *call)
 {
-	coro_nowait_report r = {.where = w->nowait_where,
+	coro_nowait_report r = {.where = w->sections.where[w->nowait - 1],
 				.call = call,
 				.fn = coroi_user_fn(w->current),
-				.worker = w->id};
+				.worker = w->id,
+				.finite = w->nowait == COROI_SECTION_FINITE};
 	/* acquire, pairs with the exchange: what the hook needs, and was written before, is seen */
 	at_load_acq (&hook)(&r);
 }
@@ -48,16 +50,56 @@ COROI_COLD int coroi_nowait_refuse(struct coroi_worker *w, const char *call)
 	return CORO_ENOWAIT;
 }
 
+/* ------------------------------------------------------------------------ the sections of a worker
+ *
+ * `nowait` shares its words with bytes that other threads write. It is itself written and read by
+ * its worker alone. */
+
+static void set_level(struct coroi_worker *w)
+{
+	const uint32_t *depth = w->sections.depth;
+
+	at_store_rlx(&w->nowait, depth[COROI_SECTION_NOWAIT - 1]   ? COROI_SECTION_NOWAIT
+				 : depth[COROI_SECTION_FINITE - 1] ? COROI_SECTION_FINITE
+								   : 0);
+}
+
+struct coroi_sections coroi_sections_leave(struct coroi_worker *w)
+{
+	struct coroi_sections open = w->sections;
+
+	w->sections = (struct coroi_sections){.depth = {0}};
+	set_level(w);
+	return open;
+}
+
+void coroi_sections_return(const struct coroi_sections *open)
+{
+	struct coroi_worker *w = coroi_self();
+
+	w->sections = *open;
+	set_level(w);
+}
+
+COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_rec *me,
+					   uint64_t runnable)
+{
+	struct coroi_sections open = coroi_sections_leave(w);
+	int code = coroi_suspend_locked(w, me, runnable ? runnable : coroi_pick_locked(w));
+
+	coroi_sections_return(&open);
+	return code;
+}
+
 COROI_COLD void coroi_nowait_ended(struct coroi_worker *w)
 {
 	report(w, "the end");
-	w->nowait_depth = 0;
-	at_store_rlx(&w->nowait, 0);
+	(void)coroi_sections_leave(w);
 }
 
-/* `nowait` shares its words with bytes that other threads write. It is itself written and read by
- * its worker alone. */
-int coro_nowait_begin(const char *where)
+/* --------------------------------------------------------------------------------- public calls */
+
+static int section_begin(const char *where, uint32_t level)
 {
 	struct coroi_worker *w = coroi_self();
 
@@ -65,22 +107,41 @@ int coro_nowait_begin(const char *where)
 		return CORO_EPERM;
 	if (!where)
 		return CORO_EINVAL;
-	if (!w->nowait_depth++) {
-		w->nowait_where = where;
-		at_store_rlx(&w->nowait, 1);
-	}
+	if (!w->sections.depth[level - 1]++)
+		w->sections.where[level - 1] = where;
+	set_level(w);
 	return CORO_OK;
+}
+
+static int section_end(uint32_t level)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!w || !w->current || !w->sections.depth[level - 1])
+		return CORO_EPERM;
+	w->sections.depth[level - 1]--;
+	set_level(w);
+	return CORO_OK;
+}
+
+int coro_nowait_begin(const char *where)
+{
+	return section_begin(where, COROI_SECTION_NOWAIT);
 }
 
 int coro_nowait_end(void)
 {
-	struct coroi_worker *w = coroi_self();
+	return section_end(COROI_SECTION_NOWAIT);
+}
 
-	if (!w || !w->current || !w->nowait_depth)
-		return CORO_EPERM;
-	if (!--w->nowait_depth)
-		at_store_rlx(&w->nowait, 0);
-	return CORO_OK;
+int coro_finite_begin(const char *where)
+{
+	return section_begin(where, COROI_SECTION_FINITE);
+}
+
+int coro_finite_end(void)
+{
+	return section_end(COROI_SECTION_FINITE);
 }
 
 int coro_unblock_signals(void (*fn)(void *), void *arg)

@@ -1,10 +1,23 @@
 /*
- * nowait.h - sections in which a coroutine must not wait.
+ * nowait.h - sections in which a coroutine must not wait, or only for a bounded time.
  *
- * A coroutine inside a section is not suspended, so it does not leave its worker. Therefore the
- * flag `nowait` is the worker's. It lies in two words that are looked at anyway: `unusual`, by the
- * fast paths, and `refuses`, by every wait. Each public call that would suspend asks coroi_nowait
- * before it changes anything. The end of a coroutine ends its section.
+ * A section has a level. In a no-wait section the coroutine is not suspended. In a finite-wait
+ * section it is, where the wait has a deadline, or a bound by its nature (COROI_BOUNDED), such as a
+ * yield. The level of the running coroutine is the worker's, `nowait`. It lies in two words that
+ * are looked at anyway: `unusual`, by the fast paths, and `refuses`, by every wait. Each public
+ * call that would suspend asks coroi_nowait, with its deadline, before it changes anything. The end
+ * of a coroutine ends its sections.
+ *
+ * A coroutine that is suspended in a finite-wait section takes it along, although the worker has
+ * the level:
+ *
+ *   N1  The fast paths are not taken. On the others coroi_pick_locked picks nothing.
+ *   N2  coroi_suspend_slow, which has nothing to go on with, calls coroi_suspend_inside_locked.
+ *   N3  That takes the sections from the worker into its frame, picks, and suspends the coroutine.
+ *   N4  When the coroutine goes on, it gives them to the worker on which that is.
+ *
+ * Suspensions that pick nothing do N3 and N4 by themselves: coro_spawn_first, coro_pin.
+ * Rejected: a bit of the record, which each resumption would have to look at.
  */
 #ifndef COROI_NOWAIT_H
 #define COROI_NOWAIT_H
@@ -15,15 +28,25 @@
  * would wait. Thread: w, in no door. Returns: CORO_ENOWAIT. */
 COROI_COLD int coroi_nowait_refuse(struct coroi_worker *w, const char *call);
 
-/* coroi_nowait - may the current coroutine of w wait in this call? Thread: w, in no door. Returns:
- * CORO_OK; CORO_ENOWAIT: it is in a section, and that was reported. */
-static inline int coroi_nowait(struct coroi_worker *w, const char *call)
+/* coroi_nowait - may the current coroutine of w wait in this call, until that deadline? Thread: w,
+ * in no door. Returns: CORO_OK; CORO_ENOWAIT: its section forbids that, and that was reported. */
+static inline int coroi_nowait(struct coroi_worker *w, const char *call, uint64_t deadline)
 {
-	return coroi_likely(!w->nowait) ? CORO_OK : coroi_nowait_refuse(w, call);
+	return coroi_in_nowait(w, deadline) ? coroi_nowait_refuse(w, call) : CORO_OK;
 }
 
+/* coroi_sections_leave - take the sections of w's current coroutine from w. coroi_sections_return -
+ * give them to the worker on which the current coroutine is now. Thread: w. */
+struct coroi_sections coroi_sections_leave(struct coroi_worker *w);
+void coroi_sections_return(const struct coroi_sections *open);
+
+/* coroi_suspend_inside_locked - coroi_suspend_locked of me, which is in a finite-wait section (N3,
+ * N4). runnable: what comes next; 0: what coroi_pick_locked then returns. */
+COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_rec *me,
+					   uint64_t runnable);
+
 /* coroi_nowait_ended - report that the current coroutine of w has ended inside a section, and end
- * the section. Thread: w, in no door. */
+ * all that are open. Thread: w, in no door. */
 COROI_COLD void coroi_nowait_ended(struct coroi_worker *w);
 
 #endif

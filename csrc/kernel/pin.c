@@ -37,9 +37,12 @@ static void migrate(struct coroi_worker *w, void *arg)
 static int move(struct coroi_worker *w, struct coroi_rec *me, struct coroi_worker *to)
 {
 	struct migration m = {me, to};
+	struct coroi_sections open = coroi_sections_leave(w);
 
 	coroi_door_enter(w);
-	return coroi_errand_locked(w, me, migrate, &m);
+	int status = coroi_errand_locked(w, me, migrate, &m);
+	coroi_sections_return(&open);
+	return status;
 }
 
 int coroi_yield_at(struct coroi_worker *other)
@@ -49,7 +52,7 @@ int coroi_yield_at(struct coroi_worker *other)
 
 	if (coroi_is_dense(me) || me->flags & COROI_F_PINNED)
 		return coro_yield();
-	int status = coroi_nowait(w, "coro_yield");
+	int status = coroi_nowait(w, "coro_yield", COROI_BOUNDED);
 	return status ? status : move(w, me, other);
 }
 
@@ -64,7 +67,7 @@ int coro_pin(uint32_t worker)
 		return CORO_EINVAL;
 	if (coroi_is_dense(me))
 		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
-	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin"))
+	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin", COROI_BOUNDED))
 		return CORO_ENOWAIT;
 	coroi_flag(me, COROI_F_PINNED);
 	at_store_rlx(&w->sched->worker[worker == CORO_HERE ? w->id : worker].kept, 1);

@@ -489,6 +489,8 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 		coroi_door_leave(w);
 		return code;
 	}
+	if (coroi_unlikely(!next) && w->nowait)
+		return coroi_suspend_inside_locked(w, me, 0);
 	return go_locked(w, &me->sp, next);
 }
 

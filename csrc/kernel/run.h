@@ -296,13 +296,13 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
  * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
- * something to do (`leave`). coroi_pick_here_locked: where a call would be too long. unusual:
+ * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked: where a call would be too long. unusual:
  * w->unusual, as the caller has read it inside the door. */
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {
-	if (coroi_unlikely(unusual) && w->lent)
-		return coroi_lend_pick_locked(w);
+	if (coroi_unlikely(unusual) && (w->lent | w->nowait)) /* N1 of nowait.h */
+		return w->nowait ? 0 : coroi_lend_pick_locked(w);
 	struct coroi_rec *r = w->next;
 	if (r) {
 		at_store_rlx(&w->next, NULL);

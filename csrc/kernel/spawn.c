@@ -225,6 +225,24 @@ done:
 	return CORO_OK;
 }
 
+/* first_apart_locked - the rest of coro_spawn_first where coroi_is_apart(w). */
+static COROI_COLD int first_apart_locked(struct coroi_worker *w, struct coroi_rec *me,
+					 struct coroi_rec *child, coro_fn fn)
+{
+	if (w->lent) {
+		coroi_lend_suspended(w);            /* me is about to be where thieves get at it */
+		if (!coroi_lend_may_start(w, fn)) { /* the child is to be first on w's own thread */
+			coroi_queue_fresh_locked(w, child);
+			coroi_queue_locked(w, me);
+			return coroi_suspend_picked_locked(w, me);
+		}
+	}
+	coroi_queue_locked(w, me);
+	coroi_notify_queued(w);
+	return w->nowait ? coroi_suspend_inside_locked(w, me, coroi_runnable_fresh(child))
+			 : coroi_suspend_slow(w, me, coroi_runnable_fresh(child));
+}
+
 int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
 		     coro_handle *out)
 {
@@ -241,7 +259,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		return status;
 	if (home && home != w)
 		return CORO_EINVAL;
-	if ((status = coroi_nowait(w, "coro_spawn_first")))
+	if ((status = coroi_nowait(w, "coro_spawn_first", COROI_BOUNDED)))
 		return status;
 	coroi_door_enter(w);
 	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, &q, arg))) {
@@ -252,14 +270,8 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	if (out)
 		*out = handle;
 	count_spawn_locked(w, daemon);
-	if (coroi_unlikely(w->lent)) {
-		coroi_lend_suspended(w);            /* me is about to be where thieves get at it */
-		if (!coroi_lend_may_start(w, fn)) { /* the child is to be first on w's own thread */
-			coroi_queue_fresh_locked(w, r);
-			coroi_queue_locked(w, me);
-			return coroi_suspend_locked(w, me, coroi_pick_locked(w));
-		}
-	}
+	if (coroi_unlikely(coroi_is_apart(w)))
+		return first_apart_locked(w, me, r, fn);
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));

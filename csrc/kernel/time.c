@@ -22,7 +22,7 @@ static int sleep_until(uint64_t deadline, const char *call)
 
 	if (!w || !w->current)
 		return CORO_EPERM;
-	int status = coroi_nowait(w, call);
+	int status = coroi_nowait(w, call, deadline);
 	if (status)
 		return status;
 	status = coroi_wait(w->current, CORO_WAIT_SLEEP, deadline, withdraw_nothing, NULL);

@@ -404,7 +404,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *me)
 {
 	coroi_door_leave(w);
-	int status = coroi_nowait(w, "coro_yield");
+	int status = coroi_nowait(w, "coro_yield", COROI_BOUNDED);
 	if (coroi_unlikely(status))
 		return status;
 	coroi_door_enter(w);
@@ -476,7 +476,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 		*status = CORO_OK;
 	} else if (coroi_likely(!(w->refuses | canceled))) {
 		return false;
-	} else if (w->nowait && deadline) {
+	} else if (coroi_in_nowait(w, deadline) && deadline) {
 		coroi_door_leave(w);
 		*status = coroi_nowait_refuse(w, call);
 		return true;
@@ -703,13 +703,13 @@ int coro_switch_to(coro_handle h)
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
-	int status = coroi_nowait(w, "coro_switch_to");
+	int status = coroi_nowait(w, "coro_switch_to", COROI_BOUNDED);
 	if (coroi_unlikely(status))
 		return status;
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	coroi_door_enter(w);
 	uint8_t state;
-	if (r && !w->lent && coroi_owner(r) == w->sched &&
+	if (r && !coroi_is_apart(w) && coroi_owner(r) == w->sched &&
 	    is_home_locked(w, r, (uint32_t)(h >> 32), &state) && state == COROI_PARKED) {
 		coroi_unwait_locked(w, r);
 		coroi_queue_locked(w, me);

@@ -71,6 +71,16 @@ struct coroi_steal_entry {
 	uint64_t runnable, arg;
 };
 
+/* The sections that the current coroutine has open (nowait.h). Of two levels the higher counts. */
+enum {
+	COROI_SECTION_FINITE = 1, /* it may wait, if the wait has a bound */
+	COROI_SECTION_NOWAIT = 2, /* it must not wait */
+};
+struct coroi_sections {
+	const char *where[2]; /* by level - 1: where the outermost was begun */
+	uint32_t depth[2];    /* by level - 1: how many are open */
+};
+
 /* What the native stack does for a coroutine after that has suspended. run is NULL: nothing. */
 struct coroi_errand {
 	void (*run)(struct coroi_worker *w, void *arg);
@@ -93,8 +103,8 @@ struct coroi_worker {
 					/* Fresh coroutines end unstarted, and waits return
 					 * CORO_ECANCELED. */
 					uint8_t cancel;
-					/* The current coroutine is in a no-wait section; see
-					 * nowait.h. */
+					/* The level of the section that the current coroutine is
+					 * in, or 0; see nowait.h. */
 					uint8_t nowait;
 				};
 				uint16_t refuses; /* not 0: one of the two */
@@ -232,9 +242,8 @@ struct coroi_worker {
 	 * sequentially consistent. And the link of that node. */
 	uint32_t asked_tasks;
 	uint64_t tasks_link;
-	/* No-wait sections that are open, and where the outermost was begun. */
-	uint32_t nowait_depth;
-	const char *nowait_where;
+	/* See nowait.h. */
+	struct coroi_sections sections;
 
 	/* req: see door.h. */
 	uint32_t req __attribute__((aligned(COROI_APART)));
@@ -507,10 +516,21 @@ static inline bool coroi_has_inbox(const struct coroi_worker *w)
 	return at_load_rlx(&w->inbox);
 }
 
-/* coroi_in_nowait - the current coroutine of w is in a no-wait section. */
-static inline bool coroi_in_nowait(const struct coroi_worker *w)
+/* The deadline of a wait that has none, and is over when other coroutines have had their turn. */
+#define COROI_BOUNDED UINT64_C(0)
+
+/* coroi_in_nowait - the current coroutine of w is in a section in which it must not wait until that
+ * deadline (nowait.h). */
+static inline bool coroi_in_nowait(const struct coroi_worker *w, uint64_t deadline)
 {
-	return w->nowait;
+	return coroi_unlikely(w->nowait) && w->nowait > (deadline != CORO_FOREVER);
+}
+
+/* coroi_is_apart - w is lent, its current coroutine is in a section, or its scheduler is canceled:
+ * one look for all three. Thread: w. */
+static inline bool coroi_is_apart(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->unusual) > UINT8_MAX; /* `exchange` is the lowest byte */
 }
 
 /* coroi_has_aborted - me, which is about to end, called coro_abort. */

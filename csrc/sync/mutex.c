@@ -148,8 +148,8 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 	if (status)
 		return status;
 	coroi_may_wait(&me); /* true, since there is an owner: only `me` is of interest */
-	if ((status = mutex_try(m, mine, deadline && !(me && coroi_in_nowait(coroi_self())))) !=
-	    COROI_WAITS) {
+	bool may_wait = again || (deadline && !(me && coroi_in_nowait(coroi_self(), deadline)));
+	if ((status = mutex_try(m, mine, may_wait)) != COROI_WAITS) {
 		coroi_object_leave(&m->object);
 		return status == CORO_ETIMEDOUT
 			       ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call)

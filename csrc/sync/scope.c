@@ -182,7 +182,7 @@ int coro_scope_wait(coro_scope *s)
 		return CORO_EINVAL;
 	if (coroi_current(coroi_self()) != s->owner)
 		return CORO_EPERM;
-	int status = coroi_nowait(coroi_self(), "coro_scope_wait");
+	int status = coroi_nowait(coroi_self(), "coro_scope_wait", CORO_FOREVER);
 	return status ? status : join_all(s, false);
 }
 

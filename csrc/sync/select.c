@@ -532,7 +532,7 @@ static int wait_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 static int select_once(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 {
 	struct choice *s = &m->choice;
-	bool may_wait = deadline && !coroi_in_nowait(coroi_self());
+	bool may_wait = deadline && !coroi_in_nowait(coroi_self(), deadline);
 	bool ready = look_ats(m, may_wait);
 	int watched = ready || !may_wait ? CORO_OK : watch_ats(m);
 	int status = enter_all(s);

@@ -214,7 +214,7 @@ static inline int coroi_must_wait(struct coroi_rec **me, uint64_t deadline)
 	if (!deadline)
 		return CORO_ETIMEDOUT;
 	if (coroi_likely((*me = coroi_current(w)) != NULL))
-		return coroi_likely(!coroi_in_nowait(w)) ? CORO_OK : CORO_ENOWAIT;
+		return coroi_likely(!coroi_in_nowait(w, deadline)) ? CORO_OK : CORO_ENOWAIT;
 	return coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
 }
 

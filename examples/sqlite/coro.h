@@ -18,7 +18,8 @@
  *
  *   coro_body.h       CORO_BODY: bodies with typed arguments and results, described for Go
  *   coro_sync.h       where coroutines and threads wait for each other: semaphores, locks,
- *                     channels, select, scopes; no-wait sections; calls that block
+ *                     channels, select, scopes; no-wait and finite-wait sections; calls
+ *                     that block
  *   coro_go.h         calls into Go, and coroutines with a Go body
  *   coro_scheduler.h  schedulers: made, run, looked at and closed; Go does this for Go programs
  *   coro_dispatch.h   the third layer
@@ -50,8 +51,9 @@
  *   C++         An exception that leaves a body of CORO_BODY makes that fail (CORO_THREW). The
  *               behaviour is undefined if one leaves any other function that was given to these
  *               calls, and if a coroutine suspends inside a catch block, or in a destructor that an
- *               exception runs: what is being handled belongs to the thread. A try block may
- *               suspend. coro_exit and its like run no destructors.
+ *               exception runs: what is being handled belongs to the thread. Copy what is needed,
+ *               leave the block, then wait. A try block may suspend. coro_exit and its like run
+ *               no destructors.
  *   Go          A coroutine must not call into Go by itself: its stack is not one that Go can grow
  *               or scan. coro_call_go has it done.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
@@ -132,7 +134,8 @@ enum {
 	CORO_EFAILED = -13,
 	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
 	CORO_ETIMEDOUT = -15, /* the deadline came first */
-	CORO_ENOWAIT = -16,   /* the call would wait in a no-wait section */
+	/* the call would wait in a no-wait section, or without a deadline in a finite-wait section */
+	CORO_ENOWAIT = -16,
 	/* the last owner of the lock ended without unlocking: the caller holds the lock now, and
 	 * what it guards may be half changed */
 	CORO_EOWNERDEAD = -17,
@@ -1192,12 +1195,36 @@ int coro_scope_wait(coro_scope *s);
 int coro_nowait_begin(const char *where);
 int coro_nowait_end(void);
 
+/*
+ * coro_finite_begin - a no-wait section that lets waits through which have a bound: for code that
+ * must not wait for what may never come, as it holds what others need.
+ *
+ * In such a finite-wait section these calls do what they always do: those that were given a
+ * deadline other than CORO_FOREVER, whether that comes soon or late; coro_yield, coro_switch_to and
+ * coro_spawn_first; coro_pin; coro_sleep and coro_ticker_wait. All others that would suspend return
+ * CORO_ENOWAIT as in a no-wait section, and are reported: those without a deadline (coro_park,
+ * coro_join, coro_scope_wait, coro_serve, and coro_pread and its like where the page cache has not
+ * what is wanted), and those that wait for a function of the user's (coro_blocking,
+ * coro_thread_begin, calls into Go). coro_cond_wait with a deadline may then wait for its mutex
+ * without one.
+ *
+ * The section stays the coroutine's while it waits, and moves with it. Sections of both kinds nest
+ * in each other: while a no-wait section is open, it is what counts.
+ *
+ * Thread:  a scheduled coroutine.
+ * Cost:    1 ns, and some ns for each wait in a section; other coroutines pay nothing.
+ * Returns: as coro_nowait_begin and coro_nowait_end.
+ */
+int coro_finite_begin(const char *where);
+int coro_finite_end(void);
+
 /* What was done where it must not be. */
 typedef struct coro_nowait_report {
 	const char *where; /* of the section */
 	const char *call;  /* the function: "coro_park"; or "the end" */
 	coro_fn fn;        /* of the coroutine */
 	uint32_t worker;
+	uint32_t finite; /* 1: the section is one of coro_finite_begin; 0: of coro_nowait_begin */
 } coro_nowait_report;
 
 typedef void (*coro_nowait_hook)(const coro_nowait_report *);
