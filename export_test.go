@@ -61,3 +61,9 @@ type Turn struct {
 
 // TurnOf is the present turn of c, whose body calls it.
 func TurnOf(c *Coroutine) Turn { return Turn{c.exec, c.exec.turns} }
+
+// A CrowdWatch is what watches for crowds, without its clock.
+type CrowdWatch struct{ told map[string]bool }
+
+// Look is one look.
+func (w *CrowdWatch) Look(s *Scheduler, limit int) { w.told = s.tellCrowds(limit, w.told) }

@@ -10,6 +10,7 @@ type hooks struct {
 	stall panicked.Hook[int]
 	slow  panicked.Hook[SlowCall]
 	late  panicked.Hook[string]
+	crowd panicked.Hook[FuncStats]
 	ended panicked.Hook[CReceiver] // of all actors that Go serves
 }
 
@@ -17,10 +18,12 @@ func (h *hooks) set(c *config) {
 	h.stall.Name, h.stall.F = "coro.WithStallHook", c.onStall
 	h.slow.Name, h.slow.F = "coro.WithSlowCallHook", c.onSlow
 	h.late.Name, h.late.F = "coro.WithLateHook", c.onLate
+	h.crowd.Name, h.crowd.F = "coro.WithCrowdHook", c.onCrowd
 	h.ended.Name, h.ended.F = "coro.CReceiver.Ended", CReceiver.Ended
 }
 
 // failures is how many calls have failed.
 func (h *hooks) failures() uint64 {
-	return h.stall.Failures() + h.slow.Failures() + h.late.Failures() + h.ended.Failures()
+	return h.stall.Failures() + h.slow.Failures() + h.late.Failures() +
+		h.crowd.Failures() + h.ended.Failures()
 }

@@ -14,12 +14,14 @@ type Option func(*config) error
 
 type config struct {
 	csrc.Options
-	onStall   func(blocked int)
-	executors int
-	callLimit int
-	slowLimit time.Duration
-	onSlow    func(SlowCall)
-	onLate    func(function string)
+	onStall    func(blocked int)
+	executors  int
+	callLimit  int
+	slowLimit  time.Duration
+	crowdLimit int
+	onSlow     func(SlowCall)
+	onLate     func(function string)
+	onCrowd    func(FuncStats)
 }
 
 func newConfig(opts []Option) (*config, error) {

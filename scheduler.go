@@ -103,6 +103,9 @@ func New(opts ...Option) (*Scheduler, error) {
 			s.hooks.slow.Call(SlowCall{name, d, inline})
 		})
 	}
+	if s.hooks.crowd.IsThere() {
+		go s.watchCrowds(c.crowdLimit)
+	}
 	return s, nil
 }
 

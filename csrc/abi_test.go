@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "307202ed52aa82da"
+	abiHash    = "492f44ce53ecad04"
 )
 
 var (

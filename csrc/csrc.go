@@ -292,6 +292,30 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	return out, n
 }
 
+// FunctionCount is coro_function_count.
+type FunctionCount struct {
+	Fn              uintptr
+	Live, Unstarted int
+}
+
+// Functions returns the functions of the coroutines that live, without those with a Go body.
+func (s *Scheduler) Functions() []FunctionCount {
+	for limit := 64; ; limit *= 8 {
+		list := make([]C.coro_function_count, limit)
+		crossing()
+		n := int(C.coro_scheduler_functions(s.c, &list[0], C.size_t(limit)))
+		if n > limit {
+			continue
+		}
+		out := make([]FunctionCount, n)
+		for i := range out {
+			f := &list[i]
+			out[i] = FunctionCount{uintptr(unsafe.Pointer(f.fn)), int(f.live), int(f.unstarted)}
+		}
+		return out
+	}
+}
+
 // Running returns the functions of the coroutines that run now, at most one for each worker, and
 // what is called by other threads for coroutines: Functions tells the names of the library's own.
 func (s *Scheduler) Running() []uintptr {

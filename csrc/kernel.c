@@ -32,5 +32,6 @@
 #include "kernel/shield.c"
 #include "kernel/slab.c"
 #include "kernel/steal.c"
+#include "kernel/tally.c"
 #include "kernel/time.c"
 #include "kernel/timer.c"

@@ -128,6 +128,11 @@ type (
 		Code int
 		Text string
 	}
+	FunctionCount struct {
+		Fn        uintptr
+		Live      int
+		Unstarted int
+	}
 	GoActor struct {
 		Number  uint64
 		Deliver uint32
@@ -476,6 +481,7 @@ func (*Scheduler) DropBell()                                  {}
 func (*Scheduler) EndPending()                                {}
 func (*Scheduler) Finished() bool                             { return false }
 func (*Scheduler) ForgetDeadline(id uint32)                   {}
+func (*Scheduler) Functions() []FunctionCount                 { return nil }
 func (*Scheduler) GoWaiters(ids []uint32) []uint32            { return nil }
 func (*Scheduler) GoWorker() GoWorker                         { return GoWorker{} }
 func (*Scheduler) Grant(n uint32) uint32                      { return 0 }

@@ -13,7 +13,11 @@ void coroi_inner_register(struct coroi_inner *in)
 const struct coroi_inner *coroi_inner_of(const struct coroi_rec *r)
 {
 	/* relaxed: coroi_be_known_as and coroi_many_ended may change it meanwhile, to the user's */
-	coro_fn fn = at_load_hint(&r->fn);
+	return coroi_inner_body(at_load_hint(&r->fn));
+}
+
+const struct coroi_inner *coroi_inner_body(coro_fn fn)
+{
 	const struct coroi_inner *in = inners;
 
 	while (in && in->body != fn)

@@ -26,8 +26,10 @@ struct coroi_inner {
 /* coroi_inner_register - make *in known, which stays. Thread: constructors alone. */
 void coroi_inner_register(struct coroi_inner *in);
 
-/* coroi_inner_of - what is known of r's body. NULL: it is the user's. */
+/* coroi_inner_of - what is known of r's body. NULL: it is the user's. coroi_inner_body - the same of
+ * a body. */
 const struct coroi_inner *coroi_inner_of(const struct coroi_rec *r);
+const struct coroi_inner *coroi_inner_body(coro_fn fn);
 
 /* coroi_user_fn - the function by which reports name r. Thread: the coroutine itself, a handler of
  * a fault in it, or one that has the door of its home and finds that it waits or is the current

@@ -1590,6 +1590,26 @@ typedef struct coro_blocked {
  */
 size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap);
 
+/* A function, and how many coroutines of it have reached a worker and not ended. */
+typedef struct coro_function_count {
+	coro_fn fn; /* as in coro_blocked */
+	uint64_t live;
+	uint64_t unstarted; /* of them, that have not started */
+} coro_function_count;
+
+/*
+ * coro_scheduler_functions - the functions of the coroutines that live, at most cap of them into
+ * list, in no order, each with its count. Coroutines with a Go body are not among them; children of
+ * scopes, turns of actors and calls of a CallN are from their start on.
+ *
+ * Thread:   any but a worker.
+ * Blocking: for some locks.
+ * Cost:     looks at every record and all that is queued; stops each worker for as long.
+ * Returns:  how many functions are in list; cap + 1 if there are more, which are not counted. 0 on
+ *           a worker, or of a closed scheduler.
+ */
+size_t coro_scheduler_functions(coro_scheduler *s, coro_function_count *list, size_t cap);
+
 /*
  * coro_scheduler_close - take no more work, wait until every coroutine has ended, join the threads,
  * free the stacks. Daemons are canceled when all others have ended, and with them what they spawn

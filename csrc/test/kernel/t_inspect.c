@@ -84,3 +84,127 @@ TEST(stats_while_dense_ones_come_and_go)
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	}
 }
+
+/* ------------------------------------------------------------------------ counts by function */
+
+static void waits_here(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_park(), CORO_OK);
+}
+
+static void waits_there(void *arg, void *result)
+{
+	waits_here(arg, result);
+}
+
+static coro_handle here[30], there[5];
+static coro_sem children;
+
+static void is_child(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_sem_acquire(&children, CORO_FOREVER), CORO_OK);
+}
+
+static void is_like_one(void *arg, void *result)
+{
+	is_child(arg, result);
+}
+
+static void has_children(void *arg, void *result)
+{
+	coro_scope *scope;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_scope_new(&scope), CORO_OK);
+	for (int i = 0; i < 7; i++)
+		CHECK_EQ(coro_scope_spawn(scope, NULL, is_child, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_wait(scope), CORO_OK);
+}
+
+/* spins_before - it keeps the only worker, with what it has spawned in the queue. */
+static void spins_before(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 9; i++)
+		spawn_in(is_like_one, NULL, 0);
+	CHECK_EQ(coro_spawn_attr(JOINABLE(0), is_child, NULL, 0, &here[0]), CORO_OK);
+	add_one(&inside);
+	while (!seen(&leave))
+		sleep_us(100);
+}
+
+static coro_function_count of(coro_scheduler *s, coro_fn fn)
+{
+	coro_function_count list[8], found = {0};
+	size_t n = coro_scheduler_functions(s, list, 8);
+
+	CHECK(n <= 8);
+	for (size_t i = 0; i < n; i++)
+		if (list[i].fn == fn) {
+			CHECK(!found.fn);
+			found = list[i];
+		}
+	return found;
+}
+
+TEST(functions_of_those_that_wait)
+{
+	coro_scheduler *s = start_with(2, 0);
+	coro_function_count list[4];
+
+	CHECK_EQ(coro_scheduler_functions(NULL, list, 4), 0);
+	CHECK_EQ(coro_scheduler_functions(s, list, 4), 0);
+	for (int i = 0; i < 30; i++)
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, waits_here, NULL, 0, &here[i]), CORO_OK);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, waits_there, NULL, 0, &there[i]), CORO_OK);
+	spawn(s, has_children, NULL, 0);
+	until_waiting(s, 43);
+	CHECK_EQ(coro_scheduler_functions(s, list, 4), 4);
+	CHECK_EQ(coro_scheduler_functions(s, list, 3), 4);
+	CHECK_EQ(coro_scheduler_functions(s, NULL, 3), 1);
+	CHECK_EQ(of(s, waits_here).live, 30);
+	CHECK_EQ(of(s, waits_here).unstarted, 0);
+	CHECK_EQ(of(s, waits_there).live, 5);
+	CHECK_EQ(of(s, has_children).live, 1);
+	CHECK_EQ(of(s, is_child).live, 7);
+	for (int i = 0; i < 30; i++)
+		CHECK_EQ(coro_wake(here[i]), CORO_OK);
+	CHECK_EQ(coro_sem_release(&children, 7), CORO_OK);
+	while (stats(s).live != 5)
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_functions(s, list, 4), 1);
+	CHECK_EQ(of(s, waits_there).live, 5);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(coro_wake(there[i]), CORO_OK);
+	finish(s);
+}
+
+TEST(functions_of_those_that_have_not_started)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	inside = leave = 0;
+	spawn(s, spins_before, NULL, 0);
+	sleep_until_seen(&inside, 1);
+	CHECK_EQ(of(s, spins_before).live, 1);
+	CHECK_EQ(of(s, spins_before).unstarted, 0);
+	CHECK_EQ(of(s, is_like_one).live, 9);
+	CHECK_EQ(of(s, is_like_one).unstarted, 9);
+	CHECK_EQ(of(s, is_child).unstarted, 1);
+	add_one(&leave);
+	until_waiting(s, 10);
+	CHECK_EQ(of(s, is_like_one).live, 9);
+	CHECK_EQ(of(s, is_like_one).unstarted, 0);
+	CHECK_EQ(coro_sem_release(&children, 10), CORO_OK);
+	CHECK_EQ(coro_detach(here[0]), CORO_OK);
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_functions(s, &(coro_function_count){0}, 1), 0);
+	coro_scheduler_destroy(s);
+}
