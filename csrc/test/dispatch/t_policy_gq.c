@@ -38,10 +38,10 @@ TEST(dispatch_gq_a_busy_thread_keeps_none_waiting)
 		pool_spawn(notes, (void *)i, 0);
 	while (seen(&steps) < 10)
 		sleep_us(100);
-	for (uint64_t i = 0; i < 10; i++)
-		CHECK_EQ(order[i], i);
 	add_one(&go);
 	pool_end(pool);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK_EQ(order[i], i);
 }
 
 /* Each fresh one wakes a thread that sleeps: as many at once as there are threads. */
