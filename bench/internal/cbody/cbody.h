@@ -253,7 +253,7 @@ void cb_ring_start(void *arg, void *result);
  * Of coroutines: cb_rings_open says which. cb_rings_start (arg: uint64_t, a worker's number; one
  * for each of `workers`) starts all members of that worker's rings there; cb_rings_ready counts
  * those that have. cb_rings_fire then lets all rings go, and cb_rings_ns is how long they took,
- * when all have ended. Of coroutines of a pool of dispatchers, CORO_DISPATCH_RR or _LL:
+ * when all have ended. Of coroutines of a pool of dispatchers, CORO_DISPATCH_RR, _LL or _GQ:
  * cb_ring_pool_open, cb_ring_pool_start, cb_ring_pool_ready and cb_ring_pool_fire do the same, and
  * the last of them waits for the end; ns, or a status. Of threads: cb_ring_threads_open starts all,
  * cb_ring_threads_fire lets them go and joins them; ns, or a status. */

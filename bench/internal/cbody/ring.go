@@ -6,6 +6,7 @@ package cbody
 import "C"
 
 import (
+	"embed"
 	"time"
 	"unsafe"
 )
@@ -55,9 +56,15 @@ func RingsTime() time.Duration { return time.Duration(C.cb_rings_ns()) }
 
 // The policies of a pool of dispatchers.
 const (
-	RoundRobin = uint32(C.CORO_DISPATCH_RR)
-	Locality   = uint32(C.CORO_DISPATCH_LL)
+	RoundRobin  = uint32(C.CORO_DISPATCH_RR)
+	Locality    = uint32(C.CORO_DISPATCH_LL)
+	GlobalQueue = uint32(C.CORO_DISPATCH_GQ)
 )
+
+// RingPoolSources are the C files of the pools' rings, for a program of its own.
+//
+//go:embed cbody.h ringpool.c status.c
+var RingPoolSources embed.FS
 
 // PoolOpen sets the same rings up for a pool of dispatchers, PoolStart starts its coroutines;
 // PoolClose gives back what both took. PoolReady is on how many threads they wait, and PoolFire

@@ -9,7 +9,7 @@
 static struct starter {
 	coro_dispatch_id self;
 	uint64_t first, end; /* its rings' members */
-	/* members; it is woken when the one that changes has come to awaited. With rr they may be
+	/* members; it is woken when the one that changes has come to awaited. With rr and gq they may be
 	 * anywhere */
 	int64_t started, ended, awaited;
 	int64_t began_ns, ended_ns;

@@ -64,16 +64,17 @@ each. All members are there and wait before the clock starts; then, the growth o
 which for few is mostly that of the scheduler or runtime.
 coro: coro_wake and coro_park, all of a ring on one worker; fifo: hand-over budget 0. dispatch: a
 pool of dispatchers, without a scheduler; rr: a queue with a lock for each thread, first in first
-out; ll: the rings of a thread without a lock. goroutine: channels, buffered for as many values as
+out; ll: the rings of a thread without a lock; gq: one queue and lock for all threads. rr without
+locks: rr in a program of which one thread runs at a time, its locks compiled out. goroutine: channels, buffered for as many values as
 there are members; unbuffered loose: a token less than members, or all would be sending. pthread:
-semaphores; one worker is one CPU.
+semaphores; rust: threads and channels of its standard library; for both, one worker is one CPU.
 c++20: coroutines on one thread, without locks or anything that another thread could do.
 usched: its own two programs, where -usched names the directory of its sources.`
 	if o.LIFO {
 		about += "\nlifo: no member is there before; each ring is started when the one before has ended. Memory: after the last."
 	}
 	if o.Extra > 0 {
-		about += fmt.Sprintf("\nEach member uses %d bytes of its stack besides.", o.Extra)
+		about += fmt.Sprintf("\nEach member uses %d bytes of its stack besides, of C++20 of its frame.", o.Extra)
 	}
 	for _, why := range left {
 		about += "\nLeft out: " + why + "."
@@ -171,10 +172,16 @@ var (
 func ringRows(o RingOptions) (list []harness.Row, left []string) {
 	systems := slices.Concat(ringSystems(), poolRingSystems(), goRingSystems(),
 		[]ringSystem{threadRings})
-	if why := noCxx(o); why == "" {
-		systems = append(systems, cxxRings)
-	} else {
-		left = append(left, "C++20, as "+why)
+	for _, built := range []struct {
+		system    ringSystem
+		name, why string // why: it is left out
+	}{{aloneRings, "rr without locks", noAlone()}, {cxxRings, "C++20", noCxx()},
+		{rustRings, "Rust", noRust()}} {
+		if built.why == "" {
+			systems = append(systems, built.system)
+		} else {
+			left = append(left, built.name+", as "+built.why)
+		}
 	}
 	if why := noUsched(o); why == "" {
 		systems = append(systems, uschedRingSystems(o.Usched)...)

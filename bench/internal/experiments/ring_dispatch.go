@@ -10,13 +10,14 @@ import (
 
 const sysDispatch = "dispatch"
 
-// poolRingSystems are pools of bare dispatchers, with both policies.
+// poolRingSystems are pools of bare dispatchers, with each policy.
 func poolRingSystems() (list []ringSystem) {
 	for _, p := range []struct {
 		name     string
 		policy   uint32
 		onlySome bool
-	}{{"rr", cbody.RoundRobin, true}, {"ll", cbody.Locality, false}} {
+	}{{"rr", cbody.RoundRobin, true}, {"ll", cbody.Locality, false},
+		{"gq", cbody.GlobalQueue, true}} {
 		list = append(list, ringSystem{name: sysDispatch, variant: p.name, posts: 4_000_000,
 			least: 200, bytes: 700, manyWorkers: true, onlySome: p.onlySome,
 			run: func(r cbody.Rings) (time.Duration,

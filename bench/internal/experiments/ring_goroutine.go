@@ -93,12 +93,22 @@ func (g *channelRings) fire(first int) {
 	}
 }
 
-// member: it waits once more if it began with a token, so that each post is taken. There are so
-// many with this ring.
+// member has its turns, over the stack that it is to use besides. There are so many members with
+// this ring.
 func (g *channelRings) member(own, next chan struct{}, token bool, soMany int64) {
+	turns := func() { g.turns(own, next, token, soMany) }
 	if g.Extra > 0 {
-		useStack(g.Extra)
+		withStack(g.Extra, turns)
+	} else {
+		turns()
 	}
+	if n := g.ended.Add(1); n == int64(len(g.events)) || g.LIFO && n == soMany {
+		g.done <- struct{}{}
+	}
+}
+
+// turns: it waits once more if it began with a token, so that each post is taken.
+func (g *channelRings) turns(own, next chan struct{}, token bool, soMany int64) {
 	if g.started.Add(1) == soMany {
 		g.ready <- struct{}{}
 	}
@@ -109,17 +119,17 @@ func (g *channelRings) member(own, next chan struct{}, token bool, soMany int64)
 	if token {
 		<-own
 	}
-	if n := g.ended.Add(1); n == int64(len(g.events)) || g.LIFO && n == soMany {
-		g.done <- struct{}{}
-	}
 }
 
-// useStack makes the stack of a goroutine grow by this number of bytes, which it keeps.
-func useStack(bytes int) byte {
+// withStack calls f with this number of bytes in use on the stack: they are read afterwards.
+//
+//go:noinline
+func withStack(bytes int, f func()) byte {
 	var frame [256]byte
 	frame[bytes%256] = 1
 	if bytes > len(frame) {
-		return useStack(bytes-len(frame)) + frame[0]
+		return withStack(bytes-len(frame), f) + frame[0]
 	}
-	return frame[0]
+	f()
+	return frame[bytes%256]
 }

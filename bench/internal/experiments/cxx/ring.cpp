@@ -62,14 +62,39 @@ struct task {
 	};
 };
 
+// Bytes that a coroutine keeps in its frame, as others keep them on their stack: EXTRA of them.
+#ifndef EXTRA
+#define EXTRA 0
+#endif
+
+template <size_t bytes> struct data {
+	char at[bytes];
+
+	void use()
+	{
+		memset(at, 1, bytes);
+		keep();
+	}
+	void keep() { asm volatile("" : : "r"(at) : "memory"); }
+};
+
+template <> struct data<0> {
+	void use() {}
+	void keep() {}
+};
+
 task member(event *own, event *next, uint32_t rounds, bool last)
 {
+	data<EXTRA> extra;
+
+	extra.use();
 	for (uint32_t i = 0; i < rounds; i++) {
 		co_await *own;
 		next->post();
 	}
 	if (last) // for the token with which it began
 		co_await *own;
+	extra.keep();
 	ended++;
 }
 
