@@ -28,7 +28,7 @@ var (
 	Spin       = unsafe.Pointer(C.cb_spin_body)       // int64: steps
 	Park       = unsafe.Pointer(C.cb_park)            // none
 	WakeAll    = unsafe.Pointer(C.cb_wake_all)        // int64: how many
-	RunLoop    = unsafe.Pointer(C.cb_ladder_run_loop) // int64: how many; result: int64, ns
+	RunLoop    = unsafe.Pointer(C.cb_ladder_run_loop) // int64: how many; result: int64, ns of CPU time
 )
 
 // Err is the first failed call that a body has seen since the last Err.
@@ -66,15 +66,19 @@ func UcontextRing(members, laps int) (time.Duration, error) {
 
 // The rungs of Ladder.
 const (
-	NewStack    = C.CB_LADDER_NEW_STACK
-	ReusedStack = C.CB_LADDER_REUSED_STACK
-	NoMask      = C.CB_LADDER_NO_MASK
-	NoFP        = C.CB_LADDER_NO_FP
+	NewStack     = C.CB_LADDER_NEW_STACK
+	ReusedStack  = C.CB_LADDER_REUSED_STACK
+	Malloc       = C.CB_LADDER_MALLOC
+	Calloc       = C.CB_LADDER_CALLOC
+	ReusedCalloc = C.CB_LADDER_REUSED_CALLOC
+	NoMask       = C.CB_LADDER_NO_MASK
+	NoFP         = C.CB_LADDER_NO_FP
 )
 
-// Ladder is how long the lives of n coroutines take, each suspended once; ten divides n.
-func Ladder(rung, n int) (time.Duration, error) {
-	return elapsed(C.cb_ladder(C.int64_t(rung), C.int64_t(n)))
+// Ladder is the CPU time of the lives of n coroutines, each suspended once, on stacks of that many
+// bytes; ten divides n.
+func Ladder(rung, stackBytes, n int) (time.Duration, error) {
+	return elapsed(C.cb_ladder(C.int64_t(rung), C.int64_t(stackBytes), C.int64_t(n)))
 }
 
 // YieldArg is the argument of YieldStart.

@@ -18,6 +18,7 @@
 #include "coro.h"
 
 #include <stdint.h>
+#include <time.h>
 
 /* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it.
  * Where all goes well it is a comparison: what is measured has nothing of it. */
@@ -30,8 +31,12 @@ static inline void cb_fail(int status)
 		cb_failed(status);
 }
 
-/* cb_now_ns - the monotonic clock. cb_waits - times in ns, one for each of up to CB_WAITS. */
+/* cb_clock_ns - a clock. cb_now_ns - the monotonic one. cb_thread_ns - CPU time of the calling
+ * thread: where a thread never waits, that is its time on a machine where nothing else runs.
+ * cb_waits - times in ns, one for each of up to CB_WAITS. */
+int64_t cb_clock_ns(clockid_t clock);
 int64_t cb_now_ns(void);
+int64_t cb_thread_ns(void);
 #define CB_WAITS 10000
 extern int64_t cb_waits[CB_WAITS];
 
@@ -43,10 +48,19 @@ int64_t cb_ucontext_pair(int64_t round_trips);
 int64_t cb_ucontext_ring(int64_t members, int64_t laps);
 
 /* ------------------------------------------------------------------------------------ ladder.c
- * cb_ladder - the lives of n coroutines, each suspended once; ten divides n. ns, or a status.
- * cb_ladder_run_loop (arg: int64_t, n; result: int64_t, ns) is the last rung, on one worker. */
-enum { CB_LADDER_NEW_STACK, CB_LADDER_REUSED_STACK, CB_LADDER_NO_MASK, CB_LADDER_NO_FP };
-int64_t cb_ladder(int64_t rung, int64_t n);
+ * cb_ladder - the lives of n coroutines, each suspended once, on stacks of `bytes`; ten divides n.
+ * ns of the thread's CPU time, or a status. cb_ladder_run_loop (arg: int64_t, n; result: int64_t,
+ * such ns) is the last rung, on one worker. */
+enum {
+	CB_LADDER_NEW_STACK,
+	CB_LADDER_REUSED_STACK,
+	CB_LADDER_MALLOC,
+	CB_LADDER_CALLOC,
+	CB_LADDER_REUSED_CALLOC,
+	CB_LADDER_NO_MASK,
+	CB_LADDER_NO_FP
+};
+int64_t cb_ladder(int64_t rung, int64_t bytes, int64_t n);
 void cb_ladder_run_loop(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------- yield.c

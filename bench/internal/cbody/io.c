@@ -14,22 +14,13 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EVENTS 64
 
-static int64_t clock_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 int64_t cb_io_cpu_ns(void)
 {
-	return clock_of(CLOCK_PROCESS_CPUTIME_ID);
+	return cb_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* ---------------------------------------------------------------------------------- connections */
@@ -161,10 +152,10 @@ int64_t cb_io_ask(int n, const int32_t *client, int64_t total, int64_t *cpu_ns)
 		return -errno;
 	k.since = calloc((size_t)n, sizeof *k.since);
 	k.got = calloc((size_t)n, sizeof *k.got);
-	int64_t cpu = clock_of(CLOCK_THREAD_CPUTIME_ID), start = cb_now_ns();
+	int64_t cpu = cb_thread_ns(), start = cb_now_ns();
 	int failed = k.since && k.got ? ask_all(n, set, &k) : ENOMEM;
 	int64_t took = cb_now_ns() - start;
-	*cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	*cpu_ns = cb_thread_ns() - cpu;
 	free(k.since);
 	free(k.got);
 	close(set);

@@ -1,14 +1,13 @@
 /* ladder.c - the life of a coroutine that is suspended once, in the ways in which RethinkDB came to
  * its fast coroutines (2010). LADDER_GROUP are there at once: all begin, and then all go on. */
 #include "cbody.h"
+#include "stack.h"
 
 #include <stdbool.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 #include <ucontext.h>
 
 #define LADDER_GROUP 10
-#define STACK_BYTES  ((size_t)16 << 10)
-#define GUARD_BYTES  ((size_t)4 << 10)
 
 static int64_t ended;
 
@@ -17,23 +16,38 @@ static int64_t ended;
 static ucontext_t home, member[LADDER_GROUP];
 static char *stack[LADDER_GROUP];
 
-static char *stack_new(void)
+static size_t stack_bytes;
+
+/* Where the stacks of a rung come from, and whether they are kept. */
+struct source {
+	char *(*get)(size_t bytes);
+	void (*put)(char *low, size_t bytes);
+	bool keeps;
+};
+
+static char *by_malloc(size_t bytes)
 {
-	char *low = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (low == MAP_FAILED)
-		return NULL;
-	if (mprotect(low, GUARD_BYTES, PROT_NONE)) {
-		munmap(low, GUARD_BYTES + STACK_BYTES);
-		return NULL;
-	}
-	return low + GUARD_BYTES;
+	return malloc(bytes);
 }
 
-static void stack_free(char *low)
+static char *by_calloc(size_t bytes)
 {
-	munmap(low - GUARD_BYTES, GUARD_BYTES + STACK_BYTES);
+	return calloc(1, bytes);
 }
+
+static void by_free(char *low, size_t bytes)
+{
+	(void)bytes;
+	free(low);
+}
+
+static const struct source sources[] = {
+	[CB_LADDER_NEW_STACK] = {cb_stack_new, cb_stack_free, false},
+	[CB_LADDER_REUSED_STACK] = {cb_stack_new, cb_stack_free, true},
+	[CB_LADDER_MALLOC] = {by_malloc, by_free, false},
+	[CB_LADDER_CALLOC] = {by_calloc, by_free, false},
+	[CB_LADDER_REUSED_CALLOC] = {by_calloc, by_free, true},
+};
 
 static void suspended_once(int index)
 {
@@ -46,20 +60,20 @@ static void begin(int index)
 	ucontext_t *m = &member[index];
 	getcontext(m);
 	m->uc_stack.ss_sp = stack[index];
-	m->uc_stack.ss_size = STACK_BYTES;
+	m->uc_stack.ss_size = stack_bytes;
 	m->uc_link = &home;
 	makecontext(m, (void (*)(void))suspended_once, 1, index);
 	swapcontext(&home, m);
 }
 
-static int64_t by_ucontext(int64_t n, bool reuse)
+static int64_t by_ucontext(int64_t n, const struct source *from)
 {
 	int64_t started = 0;
 	int status = CORO_OK, stacks = 0;
 
 	while (started < n && status == CORO_OK) {
 		for (; stacks < LADDER_GROUP && status == CORO_OK; stacks++)
-			if (!(stack[stacks] = stack_new())) {
+			if (!(stack[stacks] = from->get(stack_bytes))) {
 				status = CORO_ENOMEM;
 				break;
 			}
@@ -68,11 +82,11 @@ static int64_t by_ucontext(int64_t n, bool reuse)
 		for (int k = 0; k < stacks; k++)
 			swapcontext(&home, &member[k]);
 		started += stacks;
-		while (!reuse && stacks)
-			stack_free(stack[--stacks]);
+		while (!from->keeps && stacks)
+			from->put(stack[--stacks], stack_bytes);
 	}
 	while (stacks)
-		stack_free(stack[--stacks]);
+		from->put(stack[--stacks], stack_bytes);
 	return status;
 }
 
@@ -132,7 +146,8 @@ static inline __attribute__((always_inline)) int64_t on_stacks_of_the_pool(int64
 	for (int64_t started = 0; started < n && status == CORO_OK; started += LADDER_GROUP) {
 		int made = 0;
 		while (made < LADDER_GROUP &&
-		       !(status = coro_new(&co[made], keeps_fp ? by_hand_fp : by_hand, NULL, 0)))
+		       !(status = coro_new(&co[made], keeps_fp ? by_hand_fp : by_hand, NULL,
+					   stack_bytes)))
 			made++;
 		for (int turn = 0; turn < 2; turn++)
 			for (int k = 0; k < made; k++) {
@@ -148,18 +163,20 @@ static inline __attribute__((always_inline)) int64_t on_stacks_of_the_pool(int64
 	return status;
 }
 
-int64_t cb_ladder(int64_t rung, int64_t n)
+int64_t cb_ladder(int64_t rung, int64_t bytes, int64_t n)
 {
 	int64_t status = CORO_EINVAL;
 
 	ended = 0;
-	int64_t start = cb_now_ns();
+	stack_bytes = (size_t)bytes;
+	int64_t start = cb_thread_ns();
 	switch (rung) {
 	case CB_LADDER_NEW_STACK:
-		status = by_ucontext(n, false);
-		break;
 	case CB_LADDER_REUSED_STACK:
-		status = by_ucontext(n, true);
+	case CB_LADDER_MALLOC:
+	case CB_LADDER_CALLOC:
+	case CB_LADDER_REUSED_CALLOC:
+		status = by_ucontext(n, &sources[rung]);
 		break;
 	case CB_LADDER_NO_MASK:
 		status = on_stacks_of_the_pool(n, true);
@@ -168,7 +185,7 @@ int64_t cb_ladder(int64_t rung, int64_t n)
 		status = on_stacks_of_the_pool(n, false);
 		break;
 	}
-	int64_t ns = cb_now_ns() - start;
+	int64_t ns = cb_thread_ns() - start;
 	return status != CORO_OK ? status : ended == n ? ns : CORO_EINVAL;
 }
 
@@ -188,13 +205,13 @@ void cb_ladder_run_loop(void *arg, void *result)
 	int status = CORO_OK;
 
 	ended = 0;
-	int64_t start = cb_now_ns();
+	int64_t start = cb_thread_ns();
 	for (int64_t started = 0; started < n && status == CORO_OK;) {
 		for (int k = 0; k < LADDER_GROUP && status == CORO_OK; k++, started++)
 			status = coro_spawn(yields_once, NULL, 0);
 		while (ended < started)
 			coro_yield();
 	}
-	*(int64_t *)result = cb_now_ns() - start;
+	*(int64_t *)result = cb_thread_ns() - start;
 	cb_fail(status);
 }

@@ -1,9 +1,11 @@
 package experiments
 
 import (
+	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +49,14 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"fib-curve", "pthread", "pthreads", 4, 200, []string{"ms_per_task", "speedup"}},
 		{"ladder", "ucontext", "new-stack", 1, 20_000, []string{"ns_per_op"}},
 		{"ladder", "coro", "run-loop", 1, 1_000_000, []string{"ns_per_op"}},
+		{"ladder", "ucontext", "new-stack 1M", 1, 2000, []string{"ns_per_op"}},
+		{"ladder", "ucontext", "malloc", 1, 20_000, []string{"ns_per_op"}},
+		{"ladder", "ucontext", "calloc 1M", 1, 2000, []string{"ns_per_op"}},
+		{"ladder", "ucontext", "reused-stack 64K", 1, 20_000, []string{"ns_per_op"}},
+		{"ladder", "ucontext", "reused-calloc 256K", 1, 20_000, []string{"ns_per_op"}},
+		{"application", "ucontext", "new-stack", 1, 1, []string{"per_second", "times"}},
+		{"application", "coro", "light-switch", 1, 16, []string{"per_second", "server_us"}},
+		{"application", "epoll", "callback", 1, 16, []string{"per_second", "server_us"}},
 		{"chan", "coro", "unbuffered C home", 1, 2, []string{"ns_per_op"}},
 		{"chan", "coro", "buffered C home", 1, 2, []string{"ns_per_op"}},
 		{"chan", "coro", "unbuffered C across", 2, 2, []string{"ns_per_op"}},
@@ -168,19 +178,75 @@ func TestBareSwitches(t *testing.T) {
 
 // Every rung of the ladder ends as many coroutines as it begins.
 func TestLadder(t *testing.T) {
-	for _, rung := range []int{cbody.NewStack, cbody.ReusedStack, cbody.NoMask, cbody.NoFP} {
-		d, err := cbody.Ladder(rung, 100)
-		assert.NoError(t, err, rung)
-		assert.Positive(t, d, rung)
+	for _, rung := range []int{cbody.NewStack, cbody.ReusedStack, cbody.Malloc, cbody.Calloc,
+		cbody.ReusedCalloc, cbody.NoMask, cbody.NoFP} {
+		for _, stack := range []int{ladderStack, 1 << 20} {
+			d, err := cbody.Ladder(rung, stack, 100)
+			assert.NoError(t, err, "%d %d", rung, stack)
+			assert.Positive(t, d, "%d %d", rung, stack)
+		}
 	}
-	_, err := cbody.Ladder(99, 10)
+	_, err := cbody.Ladder(99, ladderStack, 10)
 	assert.Error(t, err, "no such rung")
+	_, err = cbody.Ladder(cbody.NewStack, 1<<60, 10)
+	assert.Error(t, err, "no memory for such a stack")
 	task, err := coro.MustFunc[int64, int64](cbody.RunLoop).Start(open(t, coro.WithWorkers(1)), 100)
 	require.NoError(t, err)
 	ns, err := task.Wait(t.Context())
 	require.NoError(t, err)
 	assert.Positive(t, ns)
 	assert.NoError(t, cbody.Err())
+}
+
+// Each form of the application gives the right answers, and leaves no descriptor open, also where
+// the slots do not get as many connections each.
+func TestApplication(t *testing.T) {
+	for _, form := range []int{cbody.AppNewStack, cbody.AppKeptStack, cbody.AppLightSwitch,
+		cbody.AppCallback} {
+		for _, of := range [][2]int{{1, 1}, {cbody.AppSlots, 3}, {3*cbody.AppSlots + 5, 16}} {
+			before := openNumbers(t)
+			got, err := cbody.Application(form, of[0], of[1])
+			require.NoError(t, err, "%d %v", form, of)
+			assert.Equal(t, cbody.ApplicationSum(of[0], of[1]), got.Sum, "%d %v", form, of)
+			assert.Greater(t, got.All, got.Server)
+			assert.Positive(t, got.Server)
+			assert.Equal(t, before, openNumbers(t), "%d %v", form, of)
+		}
+	}
+	assert.NotEqual(t, cbody.ApplicationSum(100, 16), cbody.ApplicationSum(200, 16))
+	assert.NotZero(t, cbody.ApplicationSum(1, 600), "some gets find what was put")
+	for _, wrong := range [][3]int{{-1, 1, 1}, {99, 1, 1}, {0, 0, 1}, {0, 1, 0}} {
+		_, err := cbody.Application(wrong[0], wrong[1], wrong[2])
+		assert.ErrorIs(t, err, syscall.EINVAL, wrong)
+	}
+}
+
+func openNumbers(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(list)
+}
+
+// What the rows of the application tell is compared with the row of the same number of requests.
+func TestApplicationsTimes(t *testing.T) {
+	defer func(kept map[int]int) { applicationRequests = kept }(applicationRequests)
+	applicationRequests = map[int]int{1: 200, 16: 1600}
+	e := application()
+	var round []harness.Values
+	for _, row := range e.Rows {
+		tr, err := row.Open()
+		require.NoError(t, err)
+		v, err := tr.Run()
+		require.NoError(t, err, "%s", row)
+		round = append(round, v)
+	}
+	e.Derive(round)
+	for i, v := range round {
+		assert.Positive(t, v["server_us"])
+		base := round[i/4*4]
+		assert.InDelta(t, v["per_second"]/base["per_second"], v["times"], 1e-9)
+	}
 }
 
 // Every way of doing a job does each task once, and gets it right.

@@ -13,17 +13,21 @@ import (
 
 // Lives of a run: as many as take some tens of milliseconds.
 const (
-	ladderSlow = 20_000
-	ladderFast = 1_000_000
+	ladderSlowest = 2000
+	ladderSlow    = 20_000
+	ladderFast    = 1_000_000
 )
+
+// ladderStack is the stack of a coroutine in bytes, where a row does not name another size.
+const ladderStack = 16 << 10
 
 // ladder is the way of RethinkDB's authors to their coroutines, "Making coroutines fast" (2010).
 func ladder() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "ladder",
 		Asked: true,
-		About: `the life of a coroutine that is suspended once, in ns: it gets a stack,
-begins, is suspended, goes on, ends. Ten are there at once, on one thread. Each row leaves something
+		About: `the life of a coroutine that is suspended once, in ns of CPU time: it gets a
+stack, begins, is suspended, goes on, ends. Ten are there at once, on one thread. Each row leaves something
 out that the one before does; the steps are those of RethinkDB's authors.
 new-stack: mmap and mprotect, getcontext, makecontext, swapcontext, munmap. reused-stack: ten stacks
 are kept. no-mask: coro by hand, coro_new, coro_resume, coro_yield_value, with the control words of
@@ -33,12 +37,13 @@ left takes the next, and a switch goes from one coroutine to the other. goroutin
 runtime.Gosched with GOMAXPROCS=1.`,
 		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns a life", Digits: 1}},
 		Rows: rows(
-			ladderRung(sysUcontext, "new-stack", cbody.NewStack, ladderSlow),
-			ladderRung(sysUcontext, "reused-stack", cbody.ReusedStack, ladderSlow),
-			ladderRung(sysCoro, "no-mask", cbody.NoMask, ladderFast),
-			ladderRung(sysCoro, "no-fp", cbody.NoFP, ladderFast),
+			ladderRung(sysUcontext, "new-stack", cbody.NewStack, ladderStack, ladderSlow),
+			ladderRung(sysUcontext, "reused-stack", cbody.ReusedStack, ladderStack, ladderSlow),
+			ladderRung(sysCoro, "no-mask", cbody.NoMask, ladderStack, ladderFast),
+			ladderRung(sysCoro, "no-fp", cbody.NoFP, ladderStack, ladderFast),
 			ladderRunLoop(),
-			ladderGoroutines()),
+			ladderGoroutines(),
+			ladderStacks()),
 		Versus: &harness.Versus{
 			Metric: "ns_per_op", Title: "against new-stack",
 			Peer: func(_, c harness.Row) bool { return c.Variant == "new-stack" },
@@ -46,17 +51,49 @@ runtime.Gosched with GOMAXPROCS=1.`,
 	}
 }
 
-// perLife spreads a time over n lives.
+// perLife spreads a CPU time over n lives.
 func perLife(d time.Duration, err error, n int) (harness.Values, error) {
 	return harness.Values{"ns_per_op": nsEach(d, n)}, err
 }
 
-func ladderRung(system, variant string, rung, n int) []harness.Row {
+func ladderRung(system, variant string, rung, stackBytes, n int) []harness.Row {
 	return []harness.Row{{System: system, Variant: variant, Workers: 1, N: n,
 		Open: timed(func() (harness.Values, error) {
-			d, err := cbody.Ladder(rung, n)
+			d, err := cbody.Ladder(rung, stackBytes, n)
 			return perLife(d, err, n)
 		})}}
+}
+
+// ladderStacks are the sources of stacks in all sizes, without what is a step of the ladder.
+func ladderStacks() (list []harness.Row) {
+	for _, from := range []struct {
+		variant       string
+		rung          int
+		keeps, isStep bool // isStep: the row of the usual size is one
+	}{
+		{"new-stack", cbody.NewStack, false, true},
+		{"malloc", cbody.Malloc, false, false},
+		{"calloc", cbody.Calloc, false, false},
+		{"reused-stack", cbody.ReusedStack, true, true},
+		{"reused-calloc", cbody.ReusedCalloc, true, false},
+	} {
+		if !from.isStep {
+			list = append(list, ladderRung(sysUcontext, from.variant, from.rung, ladderStack,
+				ladderSlow)...)
+		}
+		for _, size := range []struct {
+			name  string
+			bytes int
+		}{{"64K", 64 << 10}, {"256K", 256 << 10}, {"1M", 1 << 20}} {
+			n := ladderSlowest
+			if from.keeps {
+				n = ladderSlow
+			}
+			list = append(list, ladderRung(sysUcontext, from.variant+" "+size.name, from.rung,
+				size.bytes, n)...)
+		}
+	}
+	return list
 }
 
 func ladderRunLoop() []harness.Row {
@@ -82,7 +119,7 @@ func ladderGoroutines() []harness.Row {
 				runtime.Gosched()
 				group.Done()
 			}
-			start := time.Now()
+			start := cbody.CPU()
 			for n := 0; n < ladderFast; n += 10 {
 				group.Add(10)
 				for range 10 {
@@ -90,6 +127,6 @@ func ladderGoroutines() []harness.Row {
 				}
 				group.Wait()
 			}
-			return perLife(time.Since(start), nil, ladderFast)
+			return perLife(cbody.CPU()-start, nil, ladderFast)
 		})}}
 }

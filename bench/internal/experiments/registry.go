@@ -38,6 +38,7 @@ func All(o Options) []*harness.Experiment {
 		forks(o.Fork),
 		dense(),
 		ladder(),
+		application(),
 		fibCurve(),
 		border(),
 		borderBusy(),
