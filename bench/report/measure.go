@@ -47,6 +47,10 @@ var commands = []command{
 		{"-run", "^ring$", "-workers", "1", "-rings", "125", "-rows", strictRings},
 		{"-run", "^ring$", "-workers", "1", "-rings", "12500", "-rows", strictRings},
 	}},
+	{name: "application", dir: "bench", runs: [][]string{
+		{"-run", "^application$"},
+		{"-run", "^ladder$", "-rows", "^ucontext/"},
+	}},
 	{name: "forkjoin", dir: "bench", runs: [][]string{{"-run", "^forkjoin$"}}, peers: true},
 	{name: "peers", dir: "bench/peers", runs: [][]string{
 		{"-run", "actors", "-rows", "/pingpong workers=1 ", "-runs", "3"},

@@ -41,6 +41,8 @@ func sample() figures.Figures {
 			m("border", "coro", "call cold", 1, "p99_ns", 3000),
 			fair("p50_us", 30), fair("p99_us", 200),
 			m("io", "coro", "echo", 64, "cpu_us", 4)}},
+		"application": {Measurements: []harness.Measurement{
+			m("application", "coro", "light-switch", 1, "per_second", 20_000)}},
 		"forkjoin": {Measurements: []harness.Measurement{
 			m("forkjoin", "coro", "fib spawn", 22, "times_serial", 2500),
 			m("forkjoin", "onetbb", "fib", 22, "times_serial", 200)}},

@@ -51,6 +51,16 @@ more than the one step that each is named after.`,
 		draw: ladder,
 	},
 	{
+		id: "application", title: "The ladder in an application",
+		shows: `A server of keys and values that answers one small request of each connection:
+requests in a second of CPU time, of server and clients together. The server has a coroutine for each
+connection, as the ladder's steps make it, or none at all.`,
+		hides: `System calls take most of the time, and are the same in all rows; on machines where
+they are cheaper, stacks and switches count for more. The connections are pairs of Unix sockets, and
+live for one request; with sixteen on each the rows are nearer to each other.`,
+		draw: application,
+	},
+	{
 		id: "switch-bytes", title: "What a switch costs with live bytes",
 		shows: `A yield of one of 200 coroutines, in ns, with so many bytes of its stack in use. A
 dense coroutine has no stack of its own: its bytes are copied at each switch.`,
@@ -193,6 +203,21 @@ func ladder(f figures.Figures) (*plot.Plot, vg.Length, error) {
 	}
 	return dots(says("A life takes %s ns with swapcontext, and %s in coro's run loop", list,
 		"swapcontext, new stacks", "the run loop"), "ns", list)
+}
+
+func application(f figures.Figures) (*plot.Plot, vg.Length, error) {
+	var list []point
+	for _, row := range [][3]string{{"swapcontext, new stacks", "ucontext", "new-stack"},
+		{"stacks are kept", "ucontext", "kept-stack"},
+		{"the light switch of coro", "coro", "light-switch"},
+		{"callbacks, no coroutines", "epoll", "callback"}} {
+		list = pick(f, list, row[0], figures.Key{Command: "application",
+			Experiment: "application", System: row[1], Variant: row[2], Workers: 1, N: 1,
+			Metric: "per_second"}, 1)
+	}
+	return dots(says("A server answers %s requests a second on new stacks, %s by light switches",
+		list, "swapcontext, new stacks", "the light switch of coro"),
+		"requests in a second of CPU time", list)
 }
 
 func switchBytes(f figures.Figures) (*plot.Plot, vg.Length, error) {

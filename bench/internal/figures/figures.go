@@ -23,7 +23,7 @@ type Set struct {
 	Measurements []harness.Measurement `json:"measurements"`
 }
 
-// Figures are the last set of each command: bench, forkjoin, peers, http.
+// Figures are the last set of each command: bench, application, forkjoin, peers, http.
 type Figures map[string]Set
 
 // A Key names one measurement.

@@ -93,7 +93,9 @@ var tables = map[string]table{
 	"spawn":  spawns(),
 	"coarse": coarse(),
 	"ladder": ladder(),
+	"stacks": stacks(),
 
+	"application":       applications(),
 	"forkjoin":          forkJoin("times_serial", 1),
 	"forkjoin-speed-up": forkJoin("speedup", 2),
 }
@@ -255,6 +257,52 @@ func forkJoin(metric string, workers int) table {
 		t.rows = append(t.rows, cells)
 	}
 	return t
+}
+
+// stacks is what the ladder says of where stacks come from, and of their size.
+func stacks() table {
+	row := func(what, variant string) []cell {
+		cells := []cell{text(what)}
+		for _, size := range []string{"", " 64K", " 256K", " 1M"} {
+			cells = append(cells, spread(Key{"application", "ladder", "ucontext", variant + size,
+				1, 0, "ns_per_op"}, 1e-3, ""))
+		}
+		return cells
+	}
+	return table{
+		head: []string{"a life, suspended once, µs", "16 KiB", "64 KiB", "256 KiB", "1 MiB"},
+		rows: [][]cell{
+			row("a new stack of `mmap`, with a guard", "new-stack"),
+			row("a new stack of `malloc`", "malloc"),
+			row("a new stack of `calloc`", "calloc"),
+			row("stacks are kept, of `mmap`", "reused-stack"),
+			row("stacks are kept, of `calloc`", "reused-calloc"),
+		},
+	}
+}
+
+func applications() table {
+	row := func(what, system, variant string) []cell {
+		cells := []cell{text(what)}
+		for _, n := range []int{1, 16} {
+			of := func(metric string) Key {
+				return Key{"application", "application", system, variant, 1, n, metric}
+			}
+			cells = append(cells, spread(of("per_second"), 1, ""), value(of("times"), 1, " ×"),
+				value(of("server_us"), 1, " µs"))
+		}
+		return cells
+	}
+	return table{
+		head: []string{"", "1 request a connection: a second", "", "the server alone",
+			"16 requests: a second", "", "the server alone"},
+		rows: [][]cell{
+			row("`swapcontext`, a new stack for each", "ucontext", "new-stack"),
+			row("`swapcontext`, stacks are kept", "ucontext", "kept-stack"),
+			row("the light switch, stacks are kept", "coro", "light-switch"),
+			row("callbacks, no coroutines", "epoll", "callback"),
+		},
+	}
 }
 
 func (t table) markdown(f Figures) string {
