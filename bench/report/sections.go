@@ -209,14 +209,14 @@ func application(f figures.Figures) (*plot.Plot, vg.Length, error) {
 	var list []point
 	for _, row := range [][3]string{{"swapcontext, new stacks", "ucontext", "new-stack"},
 		{"stacks are kept", "ucontext", "kept-stack"},
-		{"the light switch of coro", "coro", "light-switch"},
+		{"coro's light switch", "coro", "light-switch"},
 		{"callbacks, no coroutines", "epoll", "callback"}} {
 		list = pick(f, list, row[0], figures.Key{Command: "application",
 			Experiment: "application", System: row[1], Variant: row[2], Workers: 1, N: 1,
 			Metric: "per_second"}, 1)
 	}
-	return dots(says("A server answers %s requests a second on new stacks, %s by light switches",
-		list, "swapcontext, new stacks", "the light switch of coro"),
+	return dots(says("Requests a second: %s on new stacks, %s by coro's switch", list,
+		"swapcontext, new stacks", "coro's light switch"),
 		"requests in a second of CPU time", list)
 }
 
