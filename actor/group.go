@@ -53,10 +53,17 @@ func (g *group[M]) try(m M, tell func(Ref[M]) error) error {
 	}
 	for {
 		r := g.choose(*g.members.Load(), key)
-		if err := tell(r); !errors.Is(err, ErrStopped) || !g.drop(r) {
+		if err := tell(r); !isOfEnded(err) || !g.drop(r) {
 			return err
 		}
 	}
+}
+
+// isOfEnded tells whether err is of a receiver that has ended, and not of a context that has ended
+// with ErrStopped as its cause.
+func isOfEnded(err error) bool {
+	return errors.Is(err, ErrStopped) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, context.DeadlineExceeded)
 }
 
 // drop takes a member away that has ended. False: it is the last one.

@@ -90,6 +90,9 @@ func TestAGroupTakesMessagesWhileAMemberLives(t *testing.T) {
 		}
 		isOver.Store(true)
 		all.Wait()
+		for n := range 1000 { // so that the group has found all that have ended
+			require.NoError(t, group.Tell(query{n: n}), kind)
+		}
 		last := refs[len(refs)-1]
 		last.Stop()
 		<-last.Done()
@@ -327,4 +330,19 @@ func TestForwardIsNotWaitedForByAPlainBehaviour(t *testing.T) {
 	require.NoError(t, full.Send(t.Context(), 1))
 	require.Equal(t, 2, waited)
 	require.False(t, errors.Is(full.Tell(1), ErrWaits))
+}
+
+// A context whose cause is ErrStopped ends a wait, and no member is taken away for it.
+func TestGroupWithErrStoppedAsACause(t *testing.T) {
+	y := open(t)
+	a, releaseA := full(t, y)
+	defer releaseA()
+	b, releaseB := full(t, y)
+	defer releaseB()
+	r, err := RoundRobin(a, b)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ErrStopped)
+	require.ErrorIs(t, r.Send(ctx, query{}), context.Canceled)
+	require.Len(t, *r.c.forwarder().(*group[query]).members.Load(), 2)
 }
