@@ -8,6 +8,7 @@ type Cause int
 const (
 	Stopped Cause = iota // its actor has ended, or the state that has called After for it
 	Failed               // its actor's behaviour has failed with it
+	Refused              // a subscriber of a Topic has not accepted it: its mailbox is full
 	causes
 )
 
@@ -17,17 +18,19 @@ func (c Cause) String() string {
 		return "stopped"
 	case Failed:
 		return "failed"
+	case Refused:
+		return "refused"
 	}
 	return "unknown"
 }
 
-// A DeadLetter is a message that was accepted, and is not handled. When OnDeadLetter has seen it,
-// the caller that waits for the answer gets Err: see Reply.
+// A DeadLetter is a message that was accepted, by an actor or a Topic, and is not handled. When
+// OnDeadLetter has seen it, the caller that waits for the answer gets Err: see Reply.
 type DeadLetter struct {
-	To      string // the actor's name
+	To      string // the actor's name, or that of a reference that has subscribed
 	Message any
 	Cause   Cause
-	Err     error // ErrStopped, or a *Failure
+	Err     error // ErrStopped, a *Failure, or with what a subscriber has refused
 }
 
 type deadLetters [causes]atomic.Uint64

@@ -30,13 +30,16 @@ var (
 	ErrName = errors.New("name")
 	// ErrAnswered: the question was answered already, or nobody waits for the answer any more.
 	ErrAnswered = errors.New("answered already, or given up by its asker")
+	// ErrNoAnswer: a Topic was asked. Nothing was sent.
+	ErrNoAnswer = errors.New("a topic has many receivers, and no answer: " +
+		"ask an actor, or a group of them")
 	// ErrGoexit: a behaviour has called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("the behaviour has called runtime.Goexit")
 	// ErrBubble: the caller is in a bubble of testing/synctest, and the System was made outside
 	// of it, or the other way round. Nothing was done.
 	ErrBubble = errors.New("a System works in the bubble of testing/synctest alone that it was " +
 		"made in, or in none")
-	// ErrOption: an option, or an argument of Spawn, is wrong.
+	// ErrOption: an option, or an argument, is wrong.
 	ErrOption = errors.New("wrong option")
 )
 

@@ -146,3 +146,31 @@ func ExampleContext_After() {
 	// ready
 	// go
 }
+
+// Each one that has subscribed gets each message; one that has ended is forgotten.
+func ExampleTopic() {
+	ctx := context.Background()
+	sys, _ := actor.New(actor.Executors(1))
+	prices, _ := actor.NewTopic[int](sys)
+	for _, name := range []string{"chart", "alarm"} {
+		r, _ := actor.Spawn(sys, func() actor.Func[int] {
+			return func(c *actor.Context[int], price int) error {
+				fmt.Println(c.Name(), price)
+				if c.Name() == "alarm" {
+					c.Stop()
+				}
+				return nil
+			}
+		}, actor.Name(name))
+		_ = prices.Subscribe(r)
+	}
+	for _, price := range []int{100, 101} {
+		_ = prices.Ref().Tell(price)
+		_ = sys.Rest(ctx)
+	}
+	_ = sys.Close()
+	// Unordered output:
+	// chart 100
+	// alarm 100
+	// chart 101
+}

@@ -16,6 +16,7 @@ type forwarder[M any] interface {
 	tell(m M, ask asked, gen uint32) error
 	send(ctx context.Context, m M, ask asked, gen uint32) error
 	load() (n uint32, lives bool) // as that of Ref
+	leadsTo(topic any) bool       // as that of Ref
 }
 
 // A forward makes a forwarder a Receiver, which is never called.
@@ -32,6 +33,11 @@ func forwardTo[M any](y *System, to forwarder[M]) Ref[M] {
 
 // forwarder is that of a cell that stands for others.
 func (c *cell[M]) forwarder() forwarder[M] { return c.recv.(forward[M]).forwarder }
+
+// leadsTo tells whether a message may come to a *Topic[M], as far as is known of functions.
+func (r Ref[M]) leadsTo(topic any) bool {
+	return r.c.kind.settings.room == forwards && r.c.forwarder().leadsTo(topic)
+}
 
 // tellFor is Tell of a message that may ask.
 func (r Ref[M]) tellFor(m M, ask asked, gen uint32) error {
@@ -64,6 +70,8 @@ func (a *adapter[E, M]) send(ctx context.Context, e E, ask asked, gen uint32) er
 
 func (a *adapter[E, M]) load() (n uint32, lives bool) { return a.to.load() }
 
+func (a *adapter[E, M]) leadsTo(topic any) bool { return a.to.leadsTo(topic) }
+
 // Adapt makes a reference for messages of another type, which adapt turns into those of `to`. The
 // sender calls adapt: a panic of it is the sender's, and nothing was sent. Errors name the actor of
 // `to`; Stop, Drain and Watch need that one's own Ref.
@@ -94,6 +102,8 @@ func (f *forwardFuncs[M]) send(ctx context.Context, m M, _ asked, _ uint32) erro
 }
 
 func (f *forwardFuncs[M]) load() (n uint32, lives bool) { return 0, true }
+
+func (f *forwardFuncs[M]) leadsTo(any) bool { return false }
 
 // Forward makes a reference whose messages tell delivers, to whatever is no actor of package
 // actor. It never waits, and returns ErrFull and ErrStopped where an actor would. send is for

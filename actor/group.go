@@ -84,6 +84,11 @@ func (g *group[M]) drop(r Ref[M]) bool {
 // load is that of the member that has the fewest messages.
 func (g *group[M]) load() (n uint32, lives bool) { return leastOf(*g.members.Load(), 0).load() }
 
+func (g *group[M]) leadsTo(topic any) bool {
+	return slices.ContainsFunc(*g.members.Load(),
+		func(r member[M]) bool { return r.leadsTo(topic) })
+}
+
 // RoundRobin makes a reference that sends to the given ones by turns. Those that have ended are
 // left out. A message costs an atomic step more than to an actor itself.
 func RoundRobin[M any](refs ...Ref[M]) (Ref[M], error) {
@@ -99,8 +104,8 @@ func RoundRobin[M any](refs ...Ref[M]) (Ref[M], error) {
 
 // LeastLoaded makes a reference that sends to the one of the given ones that has the fewest
 // messages, about, and of several such to the first behind the last choice. Those that have ended
-// are left out. A group counts as its member that has the fewest, and what Forward has made as
-// empty. It costs a look at each of them.
+// are left out. A group counts as its member that has the fewest, and what Forward has made, or
+// a topic, as empty. It costs a look at each of them.
 func LeastLoaded[M any](refs ...Ref[M]) (Ref[M], error) {
 	var next atomic.Uint64
 	g, err := groupOf(refs, func(list []member[M], _ uint64) Ref[M] {

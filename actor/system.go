@@ -106,8 +106,9 @@ func Executors(n int) Option {
 }
 
 // OnDeadLetter calls f once for each dead letter, on a goroutine of its own (some 0.5 µs). What has
-// made the message a dead letter waits for f, an executor for example: so f must not wait. A panic
-// in f, or a runtime.Goexit, harms nothing (Stats.HookFailures; [docs/hooks.md]).
+// made the message a dead letter waits for f, an executor for example: so f must not wait. Nor must
+// f publish to a [Topic] with a full subscriber, which makes one more dead letter. A panic in f, or
+// a runtime.Goexit, harms nothing (Stats.HookFailures; [docs/hooks.md]).
 //
 // [docs/hooks.md]: https://github.com/organzine/coro/blob/main/docs/hooks.md
 func OnDeadLetter(f func(DeadLetter)) Option {
@@ -393,6 +394,7 @@ type Stats struct {
 	Dead     uint64 // letters, in all
 	Stopped  uint64 // of these, since their actors have ended
 	Failed   uint64 // of these, since a behaviour has failed with them
+	Refused  uint64 // of these, since subscribers of a Topic had no room
 
 	// Calls of OnFailure and OnDeadLetter that have panicked, or have called runtime.Goexit.
 	// The first one of each is logged, by slog.
@@ -409,7 +411,8 @@ func (y *System) Stats() Stats {
 		st.Handled += e.done.Load()
 	}
 	st.Stopped, st.Failed = y.dead[Stopped].Load(), y.dead[Failed].Load()
-	st.Dead = st.Stopped + st.Failed
+	st.Refused = y.dead[Refused].Load()
+	st.Dead = st.Stopped + st.Failed + st.Refused
 	st.HookFailures = y.onDeadLetter.Failures() + y.onFailure.Failures()
 	return st
 }
