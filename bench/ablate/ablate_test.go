@@ -56,8 +56,13 @@ func TestAPolicyWithoutAPlanIsTold(t *testing.T) {
 }
 
 func TestRowsNearALimitAreMeasuredAgain(t *testing.T) {
-	rows := []harness.Verdict{{Row: "a", Change: 1.01}, {Row: "b", Change: 1.04}, {Row: "c", Change: 0.94},
-		{Row: "d", Change: 1.10}, {Row: "e n=(1)", Change: 1.27}, {Row: "f", Change: 2}}
+	const slower, faster = "slower", "faster"
+	rows := []harness.Verdict{
+		{Row: "a", Change: 1.01, Verdict: slower}, {Row: "b", Change: 1.04, Verdict: slower},
+		{Row: "c", Change: 0.94, Verdict: faster}, {Row: "d", Change: 1.10, Verdict: slower},
+		{Row: "e n=(1)", Change: 1.27, Verdict: slower}, {Row: "f", Change: 2, Verdict: slower},
+		{Row: "g", Change: 1.05, Verdict: "no difference"},
+	}
 	assert.Equal(t, []string{"b", "c", `e n=\(1\)`}, nearLimit(rows))
 	got := replaced(rows, []harness.Verdict{{Row: "b", Change: 1.2}})
 	assert.Equal(t, 1.2, got[1].Change)

@@ -64,7 +64,7 @@ func (p plan) reason() string {
 func summary(rows []harness.Verdict) string {
 	var differ []harness.Verdict
 	for _, v := range rows {
-		if v.Verdict == "slower" || v.Verdict == "faster" {
+		if differs(v) {
 			differ = append(differ, v)
 		}
 	}
