@@ -60,7 +60,6 @@ var all = []plan{
 	{name: "spread", loads: []load{savina}},
 	{name: "alone", loads: []load{savina}},
 	{name: "change-places", loads: []load{savina}},
-	{name: "hint", loads: []load{savina}},
 	{name: "bulk", loads: []load{goSavina}},
 	{name: "stay-on-p", loads: []load{goSavina, {experiment: "body"}}},
 	{name: "try-again", loads: []load{borders, calls}},

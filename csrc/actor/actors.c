@@ -406,8 +406,6 @@ static void actors_destroy(struct coro_scheduler *s)
 		chunk = next;
 	}
 	coroi_unlock(&places_lock);
-	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
-		coroi_release(all->outside[i].recent);
 	coroi_release(all->hand[0].homes);
 	coroi_release(all->hand[0].spread);
 	coroi_release(all);

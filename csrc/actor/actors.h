@@ -13,8 +13,7 @@
  * some hands, each with a lock (coroi_hand_locks). Messages flow from those who send to those who
  * handle; the magazines bring them back. A message that comes from another core is in that core's
  * cache. So nobody reads a message to find the next one: a hand and a magazine are arrays of
- * addresses, from which messages are fetched ahead, and a message has the address of an earlier one
- * (COROI_HINT of box.h).
+ * addresses, from which messages are fetched ahead.
  */
 #ifndef COROI_ACTORS_H
 #define COROI_ACTORS_H
@@ -31,6 +30,7 @@
 #define COROI_IN_HAND (6 * COROI_HAND)
 #endif
 #define COROI_HANDS_OUTSIDE 16u
+#define COROI_SPARE_AHEAD   4u /* a spare message is fetched that many gets before it is used */
 
 #define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
 #define COROI_PLACES        (1u << 16)        /* of a chunk, with its header */
@@ -105,15 +105,6 @@ struct coroi_magazine {
 	struct coro_message *m[COROI_HAND];
 };
 
-/* What a thread outside has sent last to a place, or to another with the same number modulo
- * COROI_RECENT. */
-#define COROI_RECENT      64u
-#define COROI_RECENT_HINT 16u
-struct coroi_recent {
-	struct coro_message *m[COROI_RECENT_HINT];
-	uint32_t turn;
-};
-
 /* What one worker has in hand, or threads outside, in their lock (coroi_hand_locks). */
 struct coroi_hand {
 	struct coroi_actors *actors;
@@ -128,11 +119,9 @@ struct coroi_hand {
 	 * time. */
 	uint8_t skips, skips_most;   /* skips_most: atomic, relaxed */
 	struct coroi_spread *spread; /* of a worker, as homes */
-	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
-	/* The last is used first. Behind them are those that were used last; at first NULL. */
-	struct coro_message *spare[COROI_IN_HAND + COROI_HINT];
+	struct coro_message *spare[COROI_IN_HAND]; /* the last is used first */
 } __attribute__((aligned(COROI_APART)));
 
 /* What is to be sent later: see later.c. */
@@ -335,9 +324,7 @@ static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32
 	struct coro_message *m = h->spare[i];
 
 	h->count = i;
-	if (COROI_HAS_HINT)
-		m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
-	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
+	coroi_prefetchw(h->spare[i > COROI_SPARE_AHEAD ? i - COROI_SPARE_AHEAD : 0]);
 	return m;
 }
 

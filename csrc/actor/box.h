@@ -133,12 +133,6 @@
 
 #define COROI_DEPTH_MOST 0xffffu /* a message's depth, at most */
 
-/* Where the payload leaves the last word of a message free, this word is the address of the message
- * that the sender used this number of messages before; it may have left long ago. From outside it
- * is one that was sent to the same actor, COROI_RECENT_HINT of its messages before. */
-#define COROI_HINT      4u
-#define COROI_HINT_WORD (CORO_MESSAGE_BYTES / 8 - 1)
-
 static inline struct coro_message *coroi_box_message(uint64_t box)
 {
 	return coroi_unlikely(box & COROI_BOX_HOME)
@@ -313,11 +307,6 @@ static inline uint64_t coroi_box_begin(uint64_t *box)
 	return gen;
 }
 
-static inline const void *coroi_hint(const struct coro_message *m)
-{
-	return (const void *)(uintptr_t)m->words[COROI_HINT_WORD];
-}
-
 /* coroi_box_reverse - the messages in a box, oldest first. *n: how many. */
 static inline struct coro_message *coroi_box_reverse(uint64_t box, uint32_t *n)
 {
@@ -326,10 +315,6 @@ static inline struct coro_message *coroi_box_reverse(uint64_t box, uint32_t *n)
 
 	for (; m; k++) {
 		struct coro_message *before = m->next_;
-		/* It may be in another core's cache, and is fetched ahead. A wrong guess costs
-		 * nothing. */
-		if (COROI_HAS_HINT && coroi_likely(m->bytes <= 8 * COROI_HINT_WORD))
-			__builtin_prefetch(coroi_hint(m), 1);
 		m->next_ = list;
 		list = m;
 		m = before;

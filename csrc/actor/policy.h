@@ -12,7 +12,5 @@
 #define COROI_HAS_ALONE 1
 /* A sender that is far ahead of an actor changes places with it: S3 of box.h. */
 #define COROI_HAS_CHANGE_PLACES 1
-/* A message has the address of one that was sent before, to be fetched ahead (box.h). */
-#define COROI_HAS_HINT 1
 
 #endif

@@ -232,21 +232,6 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 	return last;
 }
 
-/* recall - the hint of m, which goes to a with bytes of payload, is what h has sent to a before.
- * With that of h's last messages, the turn of one actor would fetch the messages of others. */
-static inline void recall(struct coroi_hand *h, const struct coroi_place *a, struct coro_message *m,
-			  size_t bytes)
-{
-	if (coroi_unlikely(!h->recent) &&
-	    !(h->recent = coroi_alloc(COROI_RECENT * sizeof *h->recent, COROI_APART)))
-		return;
-	struct coroi_recent *r = &h->recent[(uintptr_t)a / sizeof *a % COROI_RECENT];
-	struct coro_message **at = &r->m[r->turn++ % COROI_RECENT_HINT];
-	if (coroi_likely(bytes <= 8 * COROI_HINT_WORD))
-		m->words[COROI_HINT_WORD] = (uintptr_t)*at;
-	*at = m;
-}
-
 /* send_outside - on a thread that is no worker of the actor's scheduler. */
 static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
@@ -262,8 +247,6 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 		status = x.last ? CORO_OK : CORO_ENOMEM;
 	}
 	if (!status) {
-		if (COROI_HAS_HINT && l->n == 1)
-			recall(h, a, x.last, l->bytes);
 		if (coroi_change_active(&x)) {
 			status = x.status;
 			if (x.asks)
