@@ -136,7 +136,7 @@ func (c *Coroutine) mustNotYield() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.mustNotWait(nil)
+	return c.refused(true)
 }
 
 // Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. A
@@ -286,7 +286,7 @@ func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := c.mayWait(nil); err != nil {
+	if err := c.refused(true); err != nil {
 		return err
 	}
 	return c.bound(ctx, func(w *boundWait) error { return c.sleep(w, d) })

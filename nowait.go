@@ -113,18 +113,18 @@ func (e *NoWaitError) Error() string {
 		e.Section)
 }
 
-// mayWait returns an error if the body must not be suspended until ctx ends. ctx is nil for a wait
-// that has a bound without a context.
+// mayWait returns an error if the body must not be suspended until ctx ends.
 func (c *Coroutine) mayWait(ctx context.Context) error {
 	if c.sections.level == noSection {
 		return nil
 	}
-	return c.mustNotWait(ctx)
+	_, bounded := ctx.Deadline()
+	return c.refused(bounded)
 }
 
-// mustNotWait is mayWait inside a section.
-func (c *Coroutine) mustNotWait(ctx context.Context) error {
-	if c.sections.level == finiteSection && hasBound(ctx) {
+// refused is the error of a wait inside a section; nil: it may be made. bounded: it has a bound.
+func (c *Coroutine) refused(bounded bool) error {
+	if c.sections.level == noSection || c.sections.level == finiteSection && bounded {
 		return nil
 	}
 	e := c.sections.violated("")
@@ -139,14 +139,6 @@ func (c *Coroutine) mustNotWait(ctx context.Context) error {
 		}
 		e.Call = name
 	}
-}
-
-func hasBound(ctx context.Context) bool {
-	if ctx == nil {
-		return true
-	}
-	_, has := ctx.Deadline()
-	return has
 }
 
 var ownPackage = reflect.TypeFor[Coroutine]().PkgPath() + "."
