@@ -5,8 +5,8 @@
  * is slower, or keeps a bound of docs/fairness.md no more, and is right in all else.
  * bench/ablate measures what each one earns, and writes docs/rent.md, which says why it stays.
  */
-#ifndef COROI_POLICY_H
-#define COROI_POLICY_H
+#ifndef COROI_KERNEL_POLICY_H
+#define COROI_KERNEL_POLICY_H
 
 /* A worker spins before it sleeps, for as long as that was of use lately (steal.c). */
 #define COROI_HAS_SPIN 1
