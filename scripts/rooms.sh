@@ -6,9 +6,10 @@
 #   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
 #   3. it uses no name of the kernel that kernel.h's list does not have
 #   4. it does not look into the kernel's structures (worker, record, scheduler)
-#   5. no room calls up: what an object of a room leaves undefined is defined in it or below it
+#   5. each header's include guard is its own: of two with one guard, the second is not read
+#   6. no room calls up: what an object of a room leaves undefined is defined in it or below it
 #
-# Step 5 is left out where the objects are not built (make -C csrc/test test-bin).
+# Step 6 is left out where the objects are not built (make -C csrc/test test-bin).
 set -euo pipefail
 cd "$(dirname "$0")/../csrc"
 
@@ -82,6 +83,11 @@ for room in $rooms; do
 		done < <(looks "$file")
 	done
 done
+
+# 5
+while read -r guard; do
+	fail "$guard guards two headers: $(grep -lw "#ifndef $guard" include/*.h */*.h | tr '\n' ' ')"
+done < <(for room in $rooms include; do grep -hoE '^#ifndef COROI?_\w+_H$' "$room"/*.h; done | awk '{ print $2 }' | sort | uniq -d)
 
 objects=../build/ctest/plain
 if [[ -d $objects ]]; then
