@@ -87,7 +87,8 @@ done
 # 5
 while read -r guard; do
 	fail "$guard guards two headers: $(grep -lw "#ifndef $guard" include/*.h */*.h | tr '\n' ' ')"
-done < <(for room in $rooms include; do grep -hoE '^#ifndef COROI?_\w+_H$' "$room"/*.h; done | awk '{ print $2 }' | sort | uniq -d)
+done < <(for room in $rooms include; do grep -hoE '^#ifndef COROI?_\w+_H$' "$room"/*.h; done |
+	awk '{ print $2 }' | sort | uniq -d)
 
 objects=../build/ctest/plain
 if [[ -d $objects ]]; then

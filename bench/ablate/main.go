@@ -7,8 +7,8 @@
 //	go run ./bench/ablate -table          docs/rent.md alone
 //
 // A policy is measured by bench/compare: at one place of the code, and short. Where a row differs by
-// what is within 3 % of a limit it is measured again, at four places. A result is a file in -results, of
-// the tree that it was measured on: what has one is not measured again, so a run that was stopped
+// what is within 3 % of a limit it is measured again, at four places. A result is a file in
+// -results, of the tree that it was measured on: what has one is not measured again, so a run that was stopped
 // goes on. All take two hours on two cores.
 package main
 
@@ -114,7 +114,8 @@ func treeOf(ctx context.Context, root string) (string, error) {
 }
 
 // measure screens the policy's rows, and measures those again that are near a limit.
-func (o options) measure(ctx context.Context, p plan, progress io.Writer) ([]harness.Verdict, error) {
+func (o options) measure(ctx context.Context, p plan, progress io.Writer) (
+	[]harness.Verdict, error) {
 	var all []harness.Verdict
 	for _, l := range p.loads {
 		rows, err := o.compare(ctx, p.name, l, "0", progress)
