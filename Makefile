@@ -69,17 +69,19 @@ asan-gcc asan-clang:
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan WITH=$(@:asan-%=%)
 
 # As musl in csrc/test/Makefile. Debian's libgcc, which package symbolize links, needs glibc.
+MUSL_GO = $$(go list ./... | grep -v /symbolize)
+
 .PHONY: test-musl
 test-musl: ## the C tests, and the Go ones, short, with musl, the C library of Alpine
 	@scripts/deps.sh $(MUSL_PACKAGES)
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test musl
 	CC="musl-gcc -idirafter /usr/include -idirafter /usr/include/$$(gcc -print-multiarch)" \
-		CGO_LDFLAGS="-O2 -g -Wl,--eh-frame-hdr" $(GO_TEST) -short $$(go list ./... | grep -v /symbolize)
+		CGO_LDFLAGS="-O2 -g -Wl,--eh-frame-hdr" $(GO_TEST) -short $(MUSL_GO)
 	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' .
 
 .PHONY: test-musl-short
-test-musl-short:
-	CORO_TEST_SCALE=0.05 $(MAKE) test-musl
+test-musl-short: ## the same, smaller: of the Go packages the root one
+	CORO_TEST_SCALE=0.05 $(MAKE) test-musl MUSL_GO=.
 
 .PHONY: ubsan
 ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang

@@ -139,7 +139,7 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err != nil {
 		return err
 	}
-	defer func() { _ = fd.Close() }() // for a server that has not begun, and a ctx that panics
+	defer func() { _ = fd.Close() }() // where nothing serves
 	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit,
 		uint64(c.grace), uint64(c.linger)))
 	if err != nil {
@@ -148,14 +148,20 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	return served(ctx, fd, task)
 }
 
-// served waits for the end of a server, and closes its listener when ctx ends.
+// served waits for the end of a server, and closes its listener when ctx ends, or panics.
 func served(ctx context.Context, listener FD, server *Task[int32]) error {
+	defer func() {
+		_ = listener.Close()
+		if !server.join.IsFresh() { // else it finds no listener when it begins
+			<-server.Done() // the server's own hold on the descriptor keeps the port open
+		}
+	}()
 	select {
 	case <-server.Done():
 	case <-ctx.Done():
 		_ = listener.Close()
 		if server.join.IsFresh() {
-			return ctxerr.Of(ctx) // it finds no listener when it begins
+			return ctxerr.Of(ctx)
 		}
 	}
 	status, err := server.Wait(context.WithoutCancel(ctx))
