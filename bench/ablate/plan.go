@@ -29,7 +29,9 @@ var (
 	channels = load{experiment: "chan|sync|wait"}
 	borders  = load{experiment: "border",
 		rows: `^coro/(start-wait|echo|call|call-n|children|8x5us)( cold)? workers=\d+ n=\d+$`}
-	inputs = load{experiment: "io"}
+	pairs  = load{experiment: "chan|sync", rows: `^coro/.*(home|across)`}
+	inputs = load{experiment: "io", rows: `^coro/`}
+	kept   = load{experiment: "connections", rows: `^coro/`}
 	savina = load{experiment: "actor",
 		rows: `^coro-c/(pingpong|counting|threadring|big|chameneos|fanin|fjthrput) `}
 	goSavina = load{experiment: "actor",
@@ -37,24 +39,29 @@ var (
 	calls = load{experiment: "call", rows: `^coro/(inline|offload workers=2 n=\d{2,}$|from-sleep)`}
 )
 
+// fair are rows of C coroutines in the experiment of that name, which takes long.
+func fair(rows string) load {
+	return load{experiment: "fair", rows: "^coro-c/(" + rows + ") "}
+}
+
 var all = []plan{
-	{name: "spin", loads: []load{channels, borders, inputs}},
+	{name: "spin", loads: []load{channels, inputs}},
 	{name: "wait-spin", loads: []load{channels, calls}},
-	{name: "standby", loads: []load{spawns, inputs, {experiment: "fair"}}},
-	{name: "reserve", loads: []load{inputs, {experiment: "connections"}}},
-	{name: "fed", loads: []load{inputs, {experiment: "connections"}}},
+	{name: "standby", loads: []load{spawns, inputs}},
+	{name: "reserve", loads: []load{inputs, kept}},
+	{name: "fed", loads: []load{inputs, kept}},
 	{name: "coalesce-wakes", loads: []load{channels, borders}, ground: "a",
 		why: "`beside`, arrivals: goroutines lose 2.5 % of their work to coroutines that come " +
 			"meanwhile, and 5.7 % without it (medians of 7 by turns)",
 		held: "batch_of_one_is_not_several"},
-	{name: "coalesce-spawns", loads: []load{spawns, {experiment: "job"}}},
-	{name: "stir", loads: []load{{experiment: "fair"}}},
+	{name: "coalesce-spawns", loads: []load{spawns}},
+	{name: "stir", loads: []load{fair(`harmonic workers=2`)}},
 	{name: "hold-off", loads: []load{spawns, {experiment: "fib"}}},
-	{name: "favors", loads: []load{{experiment: "fair"}}},
-	{name: "follows", loads: []load{{experiment: "fair"}, channels}},
+	{name: "favors", loads: []load{fair(`newcomer-insular( 1ms)? workers=1`)}},
+	{name: "follows", loads: []load{fair(`harmonic workers=2`), pairs}},
 	{name: "look-ahead", loads: []load{switches, {experiment: "ring"}}},
 	{name: "chains", loads: []load{channels, {experiment: "ring"}}},
-	{name: "wait-budget", loads: []load{channels, {experiment: "fair"}}},
+	{name: "wait-budget", loads: []load{pairs, fair(`newcomer-flood workers=1`)}},
 	{name: "lend", loads: []load{borders}},
 	{name: "count-together", loads: []load{borders}},
 	{name: "succeed", loads: []load{spawns}},
