@@ -126,7 +126,7 @@ func TestCallNFromManyGoroutines(t *testing.T) {
 	finish(t, s)
 }
 
-// Ends of calls are counted together, but before anything else runs on their worker.
+// The end of a call is told before anything else runs on its worker.
 func TestCallNIsToldBeforeWhatFollowsRuns(t *testing.T) {
 	testbody.Reset()
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithoutLending())
@@ -137,7 +137,7 @@ func TestCallNIsToldBeforeWhatFollowsRuns(t *testing.T) {
 	finish(t, s)
 }
 
-// A call that is suspended, and ends on another worker, takes with it the ends of those before it.
+// The last call is suspended, and ends on another worker than those before it.
 func TestCallNWhoseLastCallEndsOnAnotherWorker(t *testing.T) {
 	stays := coro.MustFunc[int64, coro.None](testbody.StaysBehind)
 	for range 30 {

@@ -63,7 +63,6 @@ var all = []plan{
 	{name: "chains", loads: []load{channels, {experiment: "ring"}}},
 	{name: "wait-budget", loads: []load{pairs, fair(`newcomer-flood workers=1`)}},
 	{name: "lend", loads: []load{borders}},
-	{name: "count-together", loads: []load{borders}},
 	{name: "succeed", loads: []load{spawns}},
 	{name: "poll-less", loads: []load{inputs}},
 	{name: "home", loads: []load{savina}},

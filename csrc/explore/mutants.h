@@ -206,13 +206,6 @@
 	M(ASKED_UNSEEN, "host-leave", "P2 does not look whether the host is to change")           \
 	M(ASK_LATE, "host-leave", "a host is claimed before it is asked to leave")                \
 	M(LEAVE_FORGOTTEN, "host-leave", "a host that is to leave before it has come stays")      \
-	M(MANY_COUNT_STAYS, "many-steal",                                                         \
-	  "a call that begins behind others' ends leaves their count with its worker")            \
-	M(MANY_COUNT_TWICE, "many-ends",                                                          \
-	  "a count that a call has taken over stays with the worker, too")                        \
-	M(MANY_SETTLES_LATE, "many-ends", "a fresh coroutine runs before ends are counted out")   \
-	M(MANY_COUNT_LOST, "many-ends",                                                           \
-	  "a call that does not return forgets the count that it has taken over")                 \
 	M(MANY_WAITER_LATE, "many-steal", "M1 counts the leader out before it sets `waiter`")     \
 	M(MANY_PLAIN_TAKE, "many-cancel", "M2 takes `waiter` by a load and a store")              \
 	M(MANY_ONE_LOOK, "many-cancel", "M3 does not look at `left` again")

@@ -3,10 +3,9 @@
  * the schedule, and checked at its end.
  *
  * Errors during a schedule: two threads inside one door, or two owners of one worker; an owner that
- * waits for its door and is busy; a worker that goes to sleep with ends to count out (many.h); a
- * rest that is reported while there is work. At the end: no work lies anywhere while all workers
- * sleep (a lost wake-up); no worker counts as awake, and no work is pending; no rest was counted
- * twice; each record is free exactly once, or in use.
+ * waits for its door and is busy; a rest that is reported while there is work. At the end: no work
+ * lies anywhere while all workers sleep (a lost wake-up); no worker counts as awake, and no work is
+ * pending; no rest was counted twice; each record is free exactly once, or in use.
  */
 #include "world.h"
 
@@ -320,21 +319,6 @@ static void rest(void)
 		ex_fail("a rest, and %u lie in inboxes that %u are pushing", lie, ghost.pushing);
 }
 
-/* counted_out - w is about to sleep, or sleeps. */
-static void counted_out(const struct coroi_worker *w)
-{
-	if (w->ended_of || w->ended_many)
-		ex_fail("w%u sleeps, and %u ends are to be counted out", w->id, w->ended_many);
-}
-
-/* saw_sleepers - the workers of these bits are about to sleep. */
-static void saw_sleepers(uint64_t bits)
-{
-	for (unsigned i = 0; i < sched->workers; i++)
-		if (bits & coroi_sleeper_bit(i))
-			counted_out(world_worker(i));
-}
-
 static void inside(unsigned id)
 {
 	if (ghost.owner_in[id] && ghost.thief_in[id])
@@ -381,10 +365,6 @@ static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
 	if (p == &sched->activity) {
 		if (op == EX_RMW && before >> 16 != 0 && after >> 16 == 0)
 			rest();
-		return;
-	}
-	if (p == &sched->sleepers[0]) {
-		saw_sleepers(after & ~before);
 		return;
 	}
 	if ((const char *)p < (const char *)sched->worker ||
@@ -492,7 +472,6 @@ static void check(const struct ex_scenario *s)
 		if (w->busy || w->req)
 			ex_fail("the door of w%u is not closed: busy %u, req 0x%x", i, w->busy,
 				w->req);
-		counted_out(w);
 		if (!(s->raw >> i & 1) && (has_queued(w) || (w->inbox && !s->paused && !s->stops)))
 			ex_fail("a lost wake-up: all wait, and w%u has something to run", i);
 	}

@@ -23,7 +23,7 @@ static struct coroi_one *argument(const void *arg)
 	return one;
 }
 
-/* count_out - n calls have ended. Returns: the leader, if it is to be sent its event (M2). */
+/* count_out - n calls have ended (M2). Returns: the leader, if it is to be sent its event. */
 static struct coroi_rec *count_out(struct coroi_many *m, uint32_t n)
 {
 	if (at_add(&m->left, -n))
@@ -36,32 +36,6 @@ COROI_COLD static void fail(struct coroi_one *one, int status)
 {
 	one->status = status;
 	at_store_rlx(&one->of->failed, 1);
-}
-
-void coroi_many_settle_locked(struct coroi_worker *w)
-{
-	struct coroi_rec *leader = count_out(w->ended_of, w->ended_many);
-
-	w->ended_of = NULL;
-	w->ended_many = 0;
-	if (leader) /* remotely: a runnable that was popped may not have its record yet */
-		coroi_event_send_remote(w->sched, leader);
-}
-
-/* begin - a call begins on w. It takes over what has ended right before it, and is to be counted
- * out: the call may be suspended, and others may then run here, or it may end elsewhere. */
-static inline void begin(struct coroi_worker *w, struct coroi_one *one)
-{
-	one->before = w->ended_many; /* of the same many, or 0: run.c */
-	w->ended_of = NULL;
-	w->ended_many = 0;
-}
-
-/* end - a call has returned, on w. The next one takes the count over, or run.c settles. */
-static inline void end(struct coroi_worker *w, struct coroi_one *one)
-{
-	w->ended_of = one->of;
-	w->ended_many = one->before + 1;
 }
 
 void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int status)
@@ -84,7 +58,7 @@ void coroi_many_ended(struct coroi_rec *me)
 	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
 	if (status != CORO_OK)
 		fail(one, status);
-	struct coroi_rec *leader = count_out(one->of, one->before + 1);
+	struct coroi_rec *leader = count_out(one->of, 1);
 	if (leader)
 		coroi_event_send(leader);
 }
@@ -104,7 +78,6 @@ void coroi_many_one(void *arg, void *scratch)
 	struct coroi_many *m = one->of;
 	coro_fn fn = (coro_fn)(uintptr_t)m->fn;
 
-	begin(coroi_self(), one);
 	if (coroi_likely(!at_load_rlx(&m->canceled)))
 		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
 		   m->result_bytes ? one->payload : scratch);
@@ -112,13 +85,8 @@ void coroi_many_one(void *arg, void *scratch)
 		coroi_tell(CORO_ECANCELED);
 	if (coroi_unlikely(!coroi_self())) /* fn has ended on a thread that is no worker */
 		coroi_on_end_elsewhere();
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = w->current;
-	/* with deferred functions the end comes later: run.c */
-	if (coroi_likely(!(at_load_rlx(&me->canceled) |
-			   (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
-		end(w, one);
-	else if (!(me->flags & COROI_F_EXTRAS))
+	struct coroi_rec *me = coroi_self()->current;
+	if (coroi_likely(!(me->flags & COROI_F_EXTRAS))) /* else the end comes later: run.c */
 		coroi_many_ended(me);
 }
 

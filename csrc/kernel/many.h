@@ -9,10 +9,7 @@
  *   M1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody will
  *       send an event
  *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is
- *       one, send it its event. Calls that end one after the other on one worker are counted out
- *       together: when a call begins right behind another one's end, it takes that count over, and
- *       counts it out with its own end, wherever that is; `left` cannot be 0 before. Otherwise the
- *       worker counts them out before anything else runs there
+ *       one, send it its event
  *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set
  *       `canceled`, so that no more calls start, register again, and look at `left`: if that is 0
  *       by now, M2 may have found nobody. The one that takes `waiter` then knows that the event
@@ -24,7 +21,6 @@
 #define COROI_MANY_H
 
 #include "base/extras.h"
-#include "kernel/runnable.h"
 #include "kernel/worker.h"
 
 struct coroi_many;
@@ -35,8 +31,7 @@ struct coroi_one {
 	int32_t status; /* how the call has ended, as coro_join says */
 	int32_t code;   /* with CORO_EFAILED, and text, which is the caller's to release */
 	char *text;
-	uint32_t before; /* ends that this call has taken over, and counts out with its own */
-	uint32_t unused;
+	uint64_t unused;         /* what follows is aligned to 16 */
 	unsigned char payload[]; /* the result, and behind it the argument */
 };
 
@@ -60,8 +55,8 @@ void coroi_many_lead(void *arg, void *result);
 /* coroi_many_one - the body of each call. */
 void coroi_many_one(void *arg, void *result);
 
-/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended otherwise
- * than by returning, or has run what it had deferred. Thread: a worker, in no door. */
+/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended, and has run
+ * what it had deferred. Thread: a worker, in no door. */
 void coroi_many_ended(struct coroi_rec *me);
 
 /* coroi_many_fail - coroi_fail of me, whose body is coroi_many_one. */
@@ -70,18 +65,6 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f);
 /* coroi_many_unstarted_locked - a call that was spawned ends without having run; one is its
  * argument. In w's door. */
 COROI_COLD void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t one, int status);
-
-/* coroi_many_settle_locked - count out what has ended on w. */
-void coroi_many_settle_locked(struct coroi_worker *w);
-
-/* coroi_many_continues - the runnable with that argument belongs to the same CallN as the calls
- * that have ended on w. */
-static inline bool coroi_many_continues(const struct coroi_worker *w, uint64_t runnable,
-					uint64_t arg)
-{
-	return COROI_HAS_COUNT_TOGETHER && coroi_runnable_fn(runnable) == coroi_many_one &&
-	       ((const struct coroi_one *)(uintptr_t)arg)->of == w->ended_of;
-}
 
 /* coroi_is_one - r is a call of many. */
 static inline bool coroi_is_one(const struct coroi_rec *r)

@@ -38,8 +38,6 @@
 #define COROI_HAS_WAIT_BUDGET 1
 /* The thread of a caller runs the coroutine that it calls (lend.h). */
 #define COROI_HAS_LEND 1
-/* Calls of a CallN that end one after the other are counted out together (many.h). */
-#define COROI_HAS_COUNT_TOGETHER 1
 /* A fresh coroutine takes over the record of the one that has just ended (run.c). */
 #define COROI_HAS_SUCCEED 1
 /* An idle worker polls its driver less often where that was of no use (idle.c). */

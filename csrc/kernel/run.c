@@ -651,17 +651,11 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 				  (!w->refuses && (!w->lent || me != w->lender->own))))) {
 			runnable = coroi_pick_here_locked(w, unusual);
 			if (coroi_likely(fits(runnable, stack->serves))) {
-				if (coroi_unlikely(w->ended_of != NULL) &&
-				    !coroi_many_continues(w, runnable,
-							  *coroi_deque_popped_arg(&w->queue)))
-					coroi_many_settle_locked(w);
 				succeed_locked(w, me, stack, runnable);
 				coroi_door_leave(w);
 				continue;
 			}
 		}
-		if (coroi_unlikely(w->ended_of != NULL))
-			coroi_many_settle_locked(w);
 		if (coroi_unlikely(w->nowait)) {
 			coroi_door_leave(w);
 			coroi_nowait_ended(w);

@@ -138,10 +138,6 @@ struct coroi_worker {
 	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
 	void *native_sp; /* the suspended context of the native stack */
-	/* Ended calls of a CallN that are not subtracted yet (many.h): their CallN (NULL: none),
-	 * and their number. */
-	struct coroi_many *ended_of;
-	uint32_t ended_many;
 	/* Fresh coroutines for which there was no stack. */
 	struct coroi_list awaiting_stack;
 	/* Length of the queue at the last pass that found nothing to run in it: no record could be
