@@ -13,11 +13,20 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc/internal/ctwins"
+	"github.com/organzine/coro/internal/race"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-const twinsTimes = 2000
+// twinsTimes is how many random states each step is tried from. The race detector looks at each byte
+// that is copied, and the steps run on one thread: there it is a tenth.
+var twinsTimes = 2000
+
+func init() {
+	if race.Enabled {
+		twinsTimes /= 10
+	}
+}
 
 // twins is a scheduler without threads, on which each step is made twice: by C and by Go.
 type twins struct {
