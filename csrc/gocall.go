@@ -86,11 +86,11 @@ func (l *Calls) Next() bool {
 func (l Calls) ID() uint32 { return uint32(l.w.sched.bell.go_id) - 1 }
 
 // Len is the number of calls.
-func (l Calls) Len() int { return int(l.w.calls_count) }
+func (l Calls) Len() int { return int(l.w.calls.count) }
 
 // At is call i.
 func (l Calls) At(i int) *Call {
-	return (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls), uintptr(i)*C.sizeof_struct_coroi_call))
+	return (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls.list), uintptr(i)*C.sizeof_struct_coroi_call))
 }
 
 // Begin shows to others that c, which is At(i), is being made. Calls are made in their order.
@@ -124,7 +124,7 @@ func (s *Scheduler) InlineCallers() (list []uint64) {
 		return nil
 	}
 	w := C.coroi_self()
-	for i := range int(w.calls_count) {
+	for i := range int(w.calls.count) {
 		c := Calls{w: w}.At(i)
 		list = append(list, c.Caller())
 	}

@@ -69,7 +69,7 @@ func (s *Scheduler) GoWorker() GoWorker {
 // HasItems tells whether Take would return items. It is ordered with nothing.
 func (l GoWorker) HasItems() bool {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&l.c.inbox))) != 0 ||
-		atomic.LoadUint64((*uint64)(unsafe.Pointer(&l.c.undelivered))) != 0
+		atomic.LoadUint64((*uint64)(unsafe.Pointer(&l.c.undelivered.first))) != 0
 }
 
 // Take is coroi_goworker_take: one caller at a time, while the goworker is awake.
@@ -132,7 +132,7 @@ func (l GoWorker) SetFull(j Joinable, full bool) {
 // life.c.
 func (l GoWorker) CountEnd(daemon bool) {
 	if daemon {
-		atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.daemons_ended)), 1)
+		atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.daemons.ended)), 1)
 	}
 	atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1)
 }

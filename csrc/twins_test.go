@@ -87,7 +87,7 @@ func (x *twins) both(input string, byC, byGo func() uint64) {
 // forget drops what depends on the CPU that the test happens to run on.
 func (x *twins) forget() {
 	for i := range x.n + 1 {
-		x.s.worker(i).waker_cpu = 0
+		x.s.worker(i).wakes.waker_cpu = 0
 	}
 }
 
@@ -117,14 +117,14 @@ func (x *twins) sleep() {
 		word := (*uint64)(unsafe.Pointer(&c.sleepers[i>>6]))
 		*word &^= bit
 		w.ev = 0
-		w.called = 0
-		w.hold_off = 0
+		w.steal.called = 0
+		w.steal.hold_off = 0
 		if sleeps {
 			*word |= bit
 			w.ev = 1 // COROI_EV_SLEEPS
 		}
 		if rand.IntN(2) == 0 {
-			*(*uint64)(unsafe.Pointer(&w.hold_off)) = 1 << 63 // for long
+			*(*uint64)(unsafe.Pointer(&w.steal.hold_off)) = 1 << 63 // for long
 		}
 	}
 	*(*uint32)(unsafe.Pointer(&c.hungry)) = rand.Uint32N(4)

@@ -47,7 +47,7 @@ void world_asleep(unsigned mask)
 		if (!(mask >> i & 1))
 			continue;
 		sched->sleepers[0] |= 1u << i;
-		world_worker(i)->spin_ns = 0;
+		world_worker(i)->spin.ns = 0;
 		ex_thread(world_names[i], sleeper, world_worker(i));
 	}
 }

@@ -204,7 +204,7 @@ static inline void check_sent(unsigned n)
 		ex_fail("all wait, and the box is 0x%llx", (unsigned long long)a->box);
 	EX_CHECK(a->pending == 0);
 	for (unsigned i = 0; i < sched->workers; i++)
-		EX_CHECK(!world_worker(i)->kept_tasks);
+		EX_CHECK(!world_worker(i)->tasks.kept);
 	check_counts(n);
 }
 

@@ -16,7 +16,8 @@ static void in_go(struct coroi_worker *w)
 {
 	do {
 		g.in_go = true;
-		for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
+		for (struct coroi_call *c = w->calls.list; c < w->calls.list + w->calls.count;
+		     c++) {
 			at_load_seq(&sched->mode); /* other threads go on here */
 			EX_CHECK(!w->current && !w->busy);
 			EX_CHECK(c->caller->state == COROI_ACTIVE);
@@ -199,13 +200,13 @@ static void in_go_calls(struct coroi_worker *w)
 			.class = sched->class,
 			.id = COROI_JOIN_LENDER,
 		};
-		EX_CHECK(w->calls_count == 1);
+		EX_CHECK(w->calls.count == 1);
 		g.in_go = true;
 		l.outcome = coroi_lend_call(&l);
 		EX_CHECK(l.outcome == COROI_LEND_ENDED || l.outcome == COROI_LEND_SUSPENDED);
 		EX_CHECK(coroi_self() == w && !w->current && !w->busy && !w->lent);
-		EX_CHECK(w->calls->caller->state == COROI_ACTIVE);
-		w->calls->status = CORO_OK;
+		EX_CHECK(w->calls.list->caller->state == COROI_ACTIVE);
+		w->calls.list->status = CORO_OK;
 		g.in_go = false;
 		g.made++;
 	} while (coroi_work(w));

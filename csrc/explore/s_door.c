@@ -92,7 +92,7 @@ static void thief(void *arg)
 		ex_reached(REFUSED);
 		return;
 	}
-	ex_reached(w->served ? SERVED : FORCED);
+	ex_reached(w->count.served ? SERVED : FORCED);
 	take_one(w);
 }
 
@@ -292,11 +292,11 @@ static void stirs(void *arg)
 			took(world_record_of(coroi_pick_locked(w)));
 		coroi_door_leave(w);
 	}
-	w->stir = world_worker(1 - w->id);
+	w->stir.from = world_worker(1 - w->id);
 	coroi_stir(w);
-	EX_CHECK(!w->stir);
-	if (w->served + w->forced)
-		ex_reached(w->served ? SERVED : FORCED);
+	EX_CHECK(!w->stir.from);
+	if (w->count.served + w->count.forced)
+		ex_reached(w->count.served ? SERVED : FORCED);
 	else
 		ex_reached(REFUSED);
 	take_one(w);

@@ -305,7 +305,7 @@ static void setup_daemon_pending(void)
 {
 	world_region(&g, sizeof g);
 	world_worker(0)->spawned = 2;
-	world_worker(0)->daemons = 1;
+	world_worker(0)->daemons.spawned = 1;
 	sched->has_daemons = 1;
 	sched->activity = COROI_AWAKE + COROI_PENDING;
 	sched->sleepers[0] = 2;

@@ -171,7 +171,7 @@ static void steals(void *arg)
 static void setup_steal(void)
 {
 	world_asleep(1);
-	world_worker(1)->spin_ns = 0;
+	world_worker(1)->spin.ns = 0;
 	sched->activity = COROI_AWAKE; /* w1 */
 	world_region(&g, sizeof g);
 	ex_thread("lend", lend_yields, (void *)0);
@@ -270,7 +270,8 @@ static void setup_brief_one(void)
 
 	EX_CHECK(coroi_brief_declare(is_brief) == CORO_OK);
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, is_brief, &n, sizeof n, &g.handle) == CORO_OK);
-	world_worker(0)->lends = 1; /* the first is timed: what is late is told the whole process */
+	world_worker(0)
+		->lends.n = 1; /* the first is timed: what is late is told the whole process */
 }
 
 static void setup_brief(void)

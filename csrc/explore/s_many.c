@@ -146,7 +146,7 @@ static void make(const enum how *how, unsigned n)
 	world_region(&m, sizeof m);
 	world_region(&g, sizeof g);
 	for (unsigned i = 0; i < sched->workers; i++)
-		world_worker(i)->spin_ns = 0;
+		world_worker(i)->spin.ns = 0;
 }
 
 static void spawn_leader(void)

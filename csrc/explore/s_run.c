@@ -201,7 +201,7 @@ static void setup_thief(void)
 	world_region(&g, sizeof g);
 	world_asleep(1);
 	sched->sleepers[0] |= 2;
-	world_worker(0)->hold_off = UINT64_MAX;
+	world_worker(0)->steal.hold_off = UINT64_MAX;
 	ex_thread("run", runs_all, NULL);
 	ex_thread("send", sends_two, NULL);
 	ex_thread("thief", steals_once, NULL);

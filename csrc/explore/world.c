@@ -273,7 +273,7 @@ void world_pushing(bool begins)
  * it there, and the next sender wakes the worker. */
 static bool has_come(const struct coroi_worker *w)
 {
-	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node)) {
+	for (uint64_t node = w->undelivered.first; node; node = *coroi_node_link(node)) {
 		const struct coroi_batch *p = (const void *)(uintptr_t)(node &
 									~(uint64_t)COROI_NODE_KIND);
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH ||
@@ -385,9 +385,8 @@ static bool shared(const void *p)
 	    (const char *)p >= (const char *)(sched->worker + sched->workers))
 		return false;
 	const struct coroi_worker *w = worker_of(p);
-	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->remote_wakes &&
-	       p != &w->steals && p != &w->stolen && p != &w->served && p != &w->forced &&
-	       p != &w->missed;
+	return p != &w->spawned && p != &w->ended &&
+	       (size_t)((const char *)p - (const char *)&w->count) >= sizeof w->count;
 }
 
 static void waits(void)
@@ -503,21 +502,21 @@ static const char *in_worker(const struct coroi_worker *w, const void *p)
 	W(inbox);
 	W(ev);
 	W(next);
-	W(steal_buf_count);
-	W(undelivered);
-	W(handovers);
+	W(steal_buf.count);
+	W(undelivered.first);
+	W(handovers.n);
 	W(queue.head);
 	W(queue.count);
 	W(queue.spill.count);
 	W(awaiting_stack.count);
 	W(spawned);
 	W(ended);
-	W(parks);
-	W(remote_wakes);
-	W(steals);
-	W(stolen);
-	W(served);
-	W(forced);
+	W(count.parks);
+	W(count.remote_wakes);
+	W(count.steals);
+	W(count.stolen);
+	W(count.served);
+	W(count.forced);
 #undef W
 	return "?";
 }

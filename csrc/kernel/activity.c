@@ -49,7 +49,7 @@ void coroi_claimed(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	at_store_rlx(&w->waker_cpu, coroi_cpu());
+	at_store_rlx(&w->wakes.waker_cpu, coroi_cpu());
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
 		s->driver->kick(w);
 	if (coroi_unlikely(w->id == s->workers))
@@ -103,7 +103,7 @@ static void claim_any(struct coro_scheduler *s, bool surplus)
 			left &= ~coroi_sleeper_bit(id);
 			if (surplus && coroi_holds_off(&s->worker[id], now))
 				continue;
-			at_store_rlx(&s->worker[id].called, 1);
+			at_store_rlx(&s->worker[id].steal.called, 1);
 			if (coroi_claim(s, id))
 				return;
 		}

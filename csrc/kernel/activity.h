@@ -69,7 +69,7 @@ static inline uint64_t coroi_general_bits(const struct coro_scheduler *s, unsign
  * (steal.c). It is not to be woken for a surplus. Thread: any; a hint. */
 static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
 {
-	return COROI_HAS_HOLD_OFF && now < at_load_rlx(&w->hold_off);
+	return COROI_HAS_HOLD_OFF && now < at_load_rlx(&w->steal.hold_off);
 }
 
 /* coroi_sleeps - worker id sleeps, and may be claimed. Sequentially consistent: N2's look, after
@@ -98,8 +98,8 @@ COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);
 /* coroi_fed_locked - the driver has queued all that is in w's queue, which was empty. */
 static inline void coroi_fed_locked(struct coroi_worker *w)
 {
-	at_store_rlx(&w->fed_at, coroi_now_ns());
-	at_store_rlx(&w->fed_to, w->queue.head + w->queue.count);
+	at_store_rlx(&w->fed.at, coroi_now_ns());
+	at_store_rlx(&w->fed.to, w->queue.head + w->queue.count);
 }
 
 /* coroi_to_share - how many in v's queue others may take. What the driver has brought to an idle
@@ -109,10 +109,10 @@ static inline void coroi_fed_locked(struct coroi_worker *w)
 static inline uint32_t coroi_to_share(const struct coroi_worker *v)
 {
 	uint32_t n = coroi_deque_length(&v->queue);
-	uint32_t fed = at_load_rlx(&v->fed_to) - at_load_rlx(&v->queue.head);
+	uint32_t fed = at_load_rlx(&v->fed.to) - at_load_rlx(&v->queue.head);
 
 	if (!COROI_HAS_FED || coroi_likely((int32_t)fed <= 0) ||
-	    coroi_now_ns() - at_load_rlx(&v->fed_at) >= COROI_FED_NS)
+	    coroi_now_ns() - at_load_rlx(&v->fed.at) >= COROI_FED_NS)
 		return n;
 	return n > fed ? n - fed : 0;
 }

@@ -12,10 +12,10 @@
 static void adapt(struct coroi_worker *w, uint64_t took)
 {
 	if (took < LOOK_NS / 2)
-		w->waits_every = w->waits_every < WAITS_MOST / 2 ? w->waits_every * 2 : WAITS_MOST;
+		w->waits.every = w->waits.every < WAITS_MOST / 2 ? w->waits.every * 2 : WAITS_MOST;
 	else if (took > LOOK_NS)
-		w->waits_every = (int32_t)((uint64_t)w->waits_every * LOOK_NS / took) + 1;
-	w->waits_left = w->waits_every;
+		w->waits.every = (int32_t)((uint64_t)w->waits.every * LOOK_NS / took) + 1;
+	w->waits.left = w->waits.every;
 }
 
 COROI_COLD void coroi_spent(uint64_t deadline)
@@ -24,22 +24,22 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	struct coroi_rec *me = w->current;
 	uint64_t now = coroi_now_ns();
 
-	adapt(w, now - w->waits_looked);
-	w->waits_looked = now;
-	if (w->waits_turn != coroi_turns(w)) { /* the first look in this turn */
-		w->waits_turn = coroi_turns(w);
-		w->waits_since = now;
+	adapt(w, now - w->waits.looked);
+	w->waits.looked = now;
+	if (w->waits.turn != coroi_turns(w)) { /* the first look in this turn */
+		w->waits.turn = coroi_turns(w);
+		w->waits.since = now;
 		return;
 	}
 	/* What a look at the clock brings: an event of the driver, a deadline of another
 	 * coroutine. */
 	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
-	if (now - w->waits_since < TURN_NS || !deadline || w->lent ||
+	if (now - w->waits.since < TURN_NS || !deadline || w->lent ||
 	    coroi_in_nowait(w, COROI_BOUNDED) || (!look && coroi_nothing_else_now(w)))
 		return;
 	coroi_door_enter(w);
 	if (look)
-		coroi_look_soon(w);
+		coroi_turnclock_soon(&w->clock, coroi_turns(w));
 	coroi_queue_locked(w, me);
 	coroi_suspend_picked_locked(w, me);
 }

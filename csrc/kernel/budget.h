@@ -15,7 +15,7 @@
  * coroi_spent first. Thread: w. Cost: a decrement. */
 static inline bool coroi_spend(struct coroi_worker *w)
 {
-	return COROI_HAS_WAIT_BUDGET && coroi_unlikely(--w->waits_left <= 0);
+	return COROI_HAS_WAIT_BUDGET && coroi_unlikely(--w->waits.left <= 0);
 }
 
 /* coroi_spend_here - the same for any thread, w being coroi_here. */
@@ -28,7 +28,7 @@ static inline bool coroi_spend_here(struct coroi_worker *w)
  * coroi_here. */
 static inline bool coroi_has_spent(const struct coroi_worker *w)
 {
-	return COROI_HAS_WAIT_BUDGET && w->current && w->waits_left <= 0;
+	return COROI_HAS_WAIT_BUDGET && w->current && w->waits.left <= 0;
 }
 
 /* coroi_is_over - was the deadline over when w last looked at the clock for its waits? That is 256
@@ -36,7 +36,7 @@ static inline bool coroi_has_spent(const struct coroi_worker *w)
  * comparison. */
 static inline bool coroi_is_over(const struct coroi_worker *w, uint64_t deadline)
 {
-	return deadline - 1 < w->waits_looked;
+	return deadline - 1 < w->waits.looked;
 }
 
 /* Where waits are not counted, no more than that may be granted ahead. */
@@ -50,10 +50,10 @@ static inline __attribute__((always_inline)) uint32_t coroi_spend_ahead(struct c
 {
 	if (!COROI_HAS_WAIT_BUDGET || !w->current)
 		return n < COROI_SPEND_MOST ? n : COROI_SPEND_MOST;
-	if (coroi_unlikely(w->waits_left <= 0))
+	if (coroi_unlikely(w->waits.left <= 0))
 		return 0;
-	n = n < (uint32_t)w->waits_every ? n : (uint32_t)w->waits_every;
-	w->waits_left -= (int32_t)n;
+	n = n < (uint32_t)w->waits.every ? n : (uint32_t)w->waits.every;
+	w->waits.left -= (int32_t)n;
 	return n;
 }
 

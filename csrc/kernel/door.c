@@ -20,9 +20,9 @@ static void serve(struct coroi_worker *w, uint32_t thief)
 		return;
 	}
 	struct coroi_worker *t = &w->sched->worker[thief];
-	uint32_t half = coroi_deque_length(&w->queue) / 2, wants = at_load_rlx(&t->wants);
-	at_store_rlx(&t->steal_buf_count,
-		     coroi_deque_give(w, t->id, t->steal_buf, half < wants ? half : wants));
+	uint32_t half = coroi_deque_length(&w->queue) / 2, wants = at_load_rlx(&t->steal_buf.wants);
+	at_store_rlx(&t->steal_buf.count,
+		     coroi_deque_give(w, t->id, t->steal_buf.entry, half < wants ? half : wants));
 }
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)

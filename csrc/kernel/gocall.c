@@ -191,20 +191,22 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
 {
-	describe(&w->calls[w->calls_count++], me, id, arg, arg_bytes, result, result_bytes, got);
+	describe(&w->calls.list[w->calls.count++], me, id, arg, arg_bytes, result, result_bytes,
+		 got);
 }
 
 /* goes_on_alone - has w nothing to run besides the caller, and is it not the turn to look at
  * deadlines? */
 static inline bool goes_on_alone(const struct coroi_worker *w)
 {
-	return coroi_nothing_else(w) && (w->due == COROI_NEVER || !coroi_is_turn_to_look(w));
+	return coroi_nothing_else(w) &&
+	       (w->due == COROI_NEVER || !coroi_turnclock_is_due(&w->clock, coroi_turns(w)));
 }
 
 /* make_now - the caller suspends: are the calls to be made now, rather than to wait for more? */
 static inline bool make_now(const struct coroi_worker *w)
 {
-	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
+	return w->calls.count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
 }
 
 /* stop_locked - suspend me, and go on with the native stack. The switch is by ret, as the one in
@@ -217,11 +219,11 @@ static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 
 static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 {
-	struct coroi_call *c = w->calls, *end = c + w->calls_count;
+	struct coroi_call *c = w->calls.list, *end = c + w->calls.count;
 
 	/* Before the callers are queued: what has come meanwhile has waited longer. */
 	coroi_drain_locked(w);
-	for (w->calls_count = 0; c < end; c++) {
+	for (w->calls.count = 0; c < end; c++) {
 		int8_t code = ended(c);
 		if (coroi_likely(code == CORO_OK))
 			coroi_queue_locked(w, c->caller);
@@ -290,13 +292,13 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *only = w->calls->caller;
+	struct coroi_rec *only = w->calls.list->caller;
 
-	if (w->calls_count > 1 || !goes_on_alone(w))
+	if (w->calls.count > 1 || !goes_on_alone(w))
 		return made_many_locked(w);
-	w->calls_count = 0;
+	w->calls.count = 0;
 	at_bump(&w->queue.head); /* counts as a turn of the queue, which is empty */
-	only->code = ended(w->calls);
+	only->code = ended(w->calls.list);
 	return only;
 }
 

@@ -23,7 +23,7 @@ static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
 		return false;
 	}
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
-	at_bump(&goworker->remote_wakes);
+	at_bump(&goworker->count.remote_wakes);
 	if (!(word & COROI_ESCAPED)) {
 		coroi_put(r);
 		return false;
@@ -44,11 +44,11 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
 {
 	uint32_t n = 0;
 
-	if (!goworker->undelivered)
-		at_store_rlx(&goworker->undelivered, coroi_inbox_take(goworker));
-	for (uint64_t node; n < cap && (node = goworker->undelivered);) {
+	if (!goworker->undelivered.first)
+		at_store_rlx(&goworker->undelivered.first, coroi_inbox_take(goworker));
+	for (uint64_t node; n < cap && (node = goworker->undelivered.first);) {
 		struct coroi_rec *r = coroi_node_of(node);
-		at_store_rlx(&goworker->undelivered, *coroi_node_link(node));
+		at_store_rlx(&goworker->undelivered.first, *coroi_node_link(node));
 		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE) {
 			n += take_wake(goworker, r, &items[n]);
 			continue;

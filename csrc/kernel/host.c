@@ -20,7 +20,7 @@ static void become(struct coroi_worker *w)
 {
 	coroi_be(w);
 	coroi_fiber_native(&w->native);
-	at_store_rlx(&w->tid, coroi_thread_id());
+	at_store_rlx(&w->thread.tid, coroi_thread_id());
 }
 
 /* ------------------------------------------------------------------------------------- keeper */
@@ -63,7 +63,7 @@ static bool has_something(struct coroi_worker *w)
 	uint64_t now = at_load_rlx(&w->due) == COROI_NEVER ? 0 : coroi_now_ns();
 	if (now && coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
-	bool has = w->awaiting_stack.count || w->calls_count || w->errand.run;
+	bool has = w->awaiting_stack.count || w->calls.count || w->errand.run;
 	coroi_door_leave(w);
 	return has || coroi_has_work(w);
 }
@@ -122,7 +122,7 @@ static bool work(struct coroi_worker *w)
 	struct coro_scheduler *s = w->sched;
 
 	coroi_door_enter(w);
-	coroi_look_soon(w); /* at `asked`, from now on */
+	coroi_turnclock_soon(&w->clock, coroi_turns(w)); /* at `asked`, from now on */
 	coroi_door_leave(w);
 	if (coroi_work(w))
 		coroi_go_enter(w);

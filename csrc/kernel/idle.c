@@ -93,7 +93,7 @@
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
-	if (!COROI_HAS_WAIT_SPIN || w->spin_ns < COROI_SPIN_NS ||
+	if (!COROI_HAS_WAIT_SPIN || w->spin.ns < COROI_SPIN_NS ||
 	    w->lender) /* spinning was of no use lately, or is not */
 		return false;
 	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
@@ -230,7 +230,7 @@ static void have_another_look(struct coroi_worker *w)
 static bool have_moved(struct coroi_worker *w)
 {
 	for (unsigned i = 0; i < w->sched->workers; i++)
-		if (coroi_turns(&w->sched->worker[i]) != w->seen[i])
+		if (coroi_turns(&w->sched->worker[i]) != w->steal.seen[i])
 			return true;
 	return false;
 }
@@ -274,7 +274,7 @@ static bool as_no_worker(struct coroi_worker *w, bool (*call)(struct coroi_worke
  * last look. */
 static bool polls_for(struct coroi_worker *w, struct coroi_worker *v)
 {
-	return coroi_watches(v) && coroi_turns(v) == w->seen[v->id] &&
+	return coroi_watches(v) && coroi_turns(v) == w->steal.seen[v->id] &&
 	       !coroi_sleeps(v->sched, v->id) && as_no_worker(w, v->sched->driver->poll, v);
 }
 
@@ -416,10 +416,10 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 	bool fetched;         /* the driver has something to deliver */
 
 	coroi_note_turns(w);
-	at_store_rlx(&w->called, 0);
+	at_store_rlx(&w->steal.called, 0);
 	stand_by(w);
 	be_reserve(w);
-	w->parked_at = coroi_now_ns();
+	w->spin.slept = coroi_now_ns();
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
 		fetched = at_cas(&w->ev, &none, COROI_EV_SLEEPS) &&
@@ -463,12 +463,12 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
 	}
 	at_store_rlx(&w->awaited, 0);
-	w->displaced = !fetched && coroi_cpu() == at_load_rlx(&w->waker_cpu);
+	w->wakes.displaced = !fetched && coroi_cpu() == at_load_rlx(&w->wakes.waker_cpu);
 	hand_over(w);
 	if (fetched)
 		s->driver->deliver(w);
-	else if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
-		w->spin_ns = COROI_SPIN_NS;
+	else if (coroi_now_ns() - w->spin.slept < COROI_SPIN_NS)
+		w->spin.ns = COROI_SPIN_NS;
 }
 
 void coroi_share_stacks_locked(struct coroi_worker *w)
@@ -531,7 +531,7 @@ static void park(struct coroi_worker *w)
 		hand_over(w); /* w may have been woken to look around */
 		return;
 	}
-	at_bump(&w->parks);
+	at_bump(&w->count.parks);
 	bool timed = at_load_rlx(&w->due) != COROI_NEVER, armed = timed || at_load_rlx(&w->outside);
 	uint64_t activity = armed ? at_add(&s->activity, COROI_PENDING - COROI_AWAKE)
 				  : coroi_awake_end(s);
@@ -570,7 +570,7 @@ static bool have_come(struct coroi_worker *w)
 	coroi_door_enter(w); /* no thief takes from the inbox meanwhile */
 	for (uint64_t node = at_load_acq(&w->inbox); node && n < 2; node = *coroi_node_link(node))
 		n += left(node);
-	for (uint64_t node = w->undelivered; node && n < 2; node = *coroi_node_link(node))
+	for (uint64_t node = w->undelivered.first; node && n < 2; node = *coroi_node_link(node))
 		n += left(node);
 	coroi_door_leave(w);
 	return n > 1;
@@ -584,17 +584,17 @@ static bool have_come(struct coroi_worker *w)
  */
 static bool coalesce_wakes(struct coroi_worker *w)
 {
-	if (!COROI_HAS_COALESCE_WAKES || !w->displaced)
+	if (!COROI_HAS_COALESCE_WAKES || !w->wakes.displaced)
 		return false;
-	w->displaced = false;
+	w->wakes.displaced = false;
 	/* a thread that would have lent itself waits for w to sleep: one at a time would come */
-	if (at_load_rlx(&w->sched->lend_missed) || coroi_skip(&w->coalescing))
+	if (at_load_rlx(&w->sched->lend_missed) || coroi_skip(&w->wakes.tries))
 		return false;
 	uint32_t none = 0;
 	coroi_futex_wait(&none, 0, COALESCE_WAKES_NS);
 	bool came = at_load_rlx(&w->inbox) || coroi_has_spawns(w);
-	w->displaced = came && have_come(w);
-	coroi_tried(&w->coalescing, w->displaced);
+	w->wakes.displaced = came && have_come(w);
+	coroi_tried(&w->wakes.tries, w->wakes.displaced);
 	return came;
 }
 
@@ -640,12 +640,12 @@ bool coroi_goworker_park(struct coroi_worker *goworker)
 	struct coro_scheduler *s = goworker->sched;
 
 	at_store_rlx(&goworker->ev, COROI_EV_NONE);
-	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));    /* P1 */
-	if (at_load_seq(&goworker->undelivered) || at_load_seq(&goworker->inbox)) { /* P2 */
-		unpark(goworker);                                                   /* P3 */
+	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));          /* P1 */
+	if (at_load_seq(&goworker->undelivered.first) || at_load_seq(&goworker->inbox)) { /* P2 */
+		unpark(goworker);                                                         /* P3 */
 		return false;
 	}
-	at_bump(&goworker->parks);
+	at_bump(&goworker->count.parks);
 	coroi_tokens_given_back(s, coroi_awake_end(s)); /* P4 */
 	return true;
 }

@@ -57,7 +57,7 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	case COROI_NODE_WAKE:
 		return &((struct coroi_rec *)p)->wake_next;
 	case COROI_NODE_TASKS:
-		return &((struct coroi_worker *)p)->tasks_link;
+		return &((struct coroi_worker *)p)->tasks.link;
 	default:
 		return &((struct coroi_rec *)p)->next;
 	}

@@ -206,7 +206,7 @@ uint64_t coroi_present(struct coro_scheduler *s)
 		coroi_doors_lock(s);
 		n = coroi_live(s);
 		for (uint32_t i = 0; i <= s->workers; i++)
-			n += sent_of(s->worker[i].undelivered) +
+			n += sent_of(s->worker[i].undelivered.first) +
 			     sent_of(at_load_acq(&s->worker[i].inbox));
 		coroi_doors_unlock(s);
 	}
@@ -246,16 +246,16 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 		.spawned = at_load_rlx(&w->spawned),
 		.ended = at_load_rlx(&w->ended),
 		.switches = coroi_turns(w),
-		.steals = at_load_rlx(&w->steals),
-		.stolen = at_load_rlx(&w->stolen),
-		.served = at_load_rlx(&w->served),
-		.forced = at_load_rlx(&w->forced),
-		.missed = at_load_rlx(&w->missed),
-		.parks = at_load_rlx(&w->parks),
-		.remote_wakes = at_load_rlx(&w->remote_wakes),
+		.steals = at_load_rlx(&w->count.steals),
+		.stolen = at_load_rlx(&w->count.stolen),
+		.served = at_load_rlx(&w->count.served),
+		.forced = at_load_rlx(&w->count.forced),
+		.missed = at_load_rlx(&w->count.missed),
+		.parks = at_load_rlx(&w->count.parks),
+		.remote_wakes = at_load_rlx(&w->count.remote_wakes),
 		.queued = coroi_deque_length(&w->queue),
-		.tid = at_load_rlx(&w->tid),
-		.cpu = w->cpu,
+		.tid = at_load_rlx(&w->thread.tid),
+		.cpu = w->thread.cpu,
 	};
 }
 
@@ -299,20 +299,20 @@ static void totals(struct coro_scheduler *s, coro_stats *out)
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		struct coroi_worker *w = &s->worker[i];
 		out->ended += at_load_acq(&w->ended);
-		daemons_ended += at_load_acq(&w->daemons_ended);
-		out->failed += at_load_rlx(&w->failed);
-		out->unstarted_no_stack += at_load_rlx(&w->no_stack);
-		out->unstarted_canceled += at_load_rlx(&w->canceled_before);
-		out->unstarted_closed += at_load_rlx(&w->closed_before);
+		daemons_ended += at_load_acq(&w->daemons.ended);
+		out->failed += at_load_rlx(&w->ends.failed);
+		out->unstarted_no_stack += at_load_rlx(&w->ends.no_stack);
+		out->unstarted_canceled += at_load_rlx(&w->ends.canceled);
+		out->unstarted_closed += at_load_rlx(&w->ends.closed);
 		out->inline_calls += at_load_rlx(&w->inline_calls);
 	}
 	out->go_live = at_load_acq(&coroi_goworker(s)->ended);
 	uint64_t timed = 0, most;
 	for (uint32_t i = 0; i < s->workers; i++) {
-		out->lends += at_load_rlx(&s->worker[i].lends);
-		timed += at_load_rlx(&s->worker[i].lends_timed);
-		out->lent_ns += at_load_rlx(&s->worker[i].lent_ns);
-		most = at_load_rlx(&s->worker[i].lent_most);
+		out->lends += at_load_rlx(&s->worker[i].lends.n);
+		timed += at_load_rlx(&s->worker[i].lends.timed);
+		out->lent_ns += at_load_rlx(&s->worker[i].lends.ns);
+		most = at_load_rlx(&s->worker[i].lends.most);
 		if (most > out->lent_most_ns)
 			out->lent_most_ns = most;
 	}
@@ -321,7 +321,7 @@ static void totals(struct coro_scheduler *s, coro_stats *out)
 					  (double)out->lends);
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		out->spawned += at_load_acq(&s->worker[i].spawned);
-		out->daemons += at_load_acq(&s->worker[i].daemons);
+		out->daemons += at_load_acq(&s->worker[i].daemons.spawned);
 	}
 	out->go_spawned = at_load_acq(&coroi_goworker(s)->spawned);
 	out->go_live = out->go_spawned - out->go_live;

@@ -65,8 +65,8 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->due = w->due;
 	l->outside = w->outside;
 	l->watched = coroi_watches(w);
-	uint64_t lends = at_load_rlx(&w->lends) + 1;
-	at_store_rlx(&w->lends, lends);
+	uint64_t lends = at_load_rlx(&w->lends.n) + 1;
+	at_store_rlx(&w->lends.n, lends);
 	l->timed = lends % TIMED_EVERY == 1;
 	if (coroi_unlikely(l->timed))
 		l->since = coroi_now_ns();
@@ -79,10 +79,10 @@ static void note_time(struct coroi_lender *l)
 	uint64_t now = coroi_now_ns(), took = now - l->since;
 
 	coroi_lend_judge(l, now);
-	at_bump(&w->lends_timed);
-	at_bump_by(&w->lent_ns, took);
-	if (took > at_load_rlx(&w->lent_most))
-		at_store_rlx(&w->lent_most, took);
+	at_bump(&w->lends.timed);
+	at_bump_by(&w->lends.ns, took);
+	if (took > at_load_rlx(&w->lends.most))
+		at_store_rlx(&w->lends.most, took);
 }
 
 /* leave_locked - L5. It leaves w's door, and the thread is w no longer. False: nothing is left for
@@ -95,11 +95,11 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 	if (coroi_unlikely(l->timed))
 		note_time(l);
 	/* one look at the sum of all is shorter than one at each */
-	bool left = ((uintptr_t)w->next | coroi_deque_length(&w->queue) | w->calls_count |
+	bool left = ((uintptr_t)w->next | coroi_deque_length(&w->queue) | w->calls.count |
 		     w->awaiting_stack.count | (w->due ^ l->due) |
 		     (uint64_t)(!w->outside == l->outside) |
 		     (uint64_t)(coroi_watches(w) != l->watched)) ||
-		    (w->undelivered && !coroi_detach_batches_locked(w));
+		    (w->undelivered.first && !coroi_detach_batches_locked(w));
 	if (coroi_unlikely(w->awaiting_stack.count))
 		/* A coroutine may have come to await a stack without a turn, which coroi_moves does
 		 * not count (S3). */
@@ -122,7 +122,7 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 static bool has_something(const struct coroi_worker *v)
 {
 	return coroi_deque_length(&v->queue) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
-	       at_load_rlx(&v->undelivered) || at_load_rlx(&v->due) != COROI_NEVER ||
+	       at_load_rlx(&v->undelivered.first) || at_load_rlx(&v->due) != COROI_NEVER ||
 	       coroi_watches(v);
 }
 
@@ -152,7 +152,8 @@ static COROI_LEND_FAST bool is_called_for(struct coroi_worker *w)
 	_Static_assert(COROI_RUNNING == 0, "a mode of 0 is no reason");
 	return (at_load_seq(&w->inbox) | at_load_seq(&w->queue.count) |
 		at_load_seq(&w->queue.spill.count) | (uintptr_t)at_load_seq(&w->next) |
-		at_load_seq(&w->undelivered) | at_load_seq(&s->mode) | at_load_seq(&w->awaited)) ||
+		at_load_seq(&w->undelivered.first) | at_load_seq(&s->mode) |
+		at_load_seq(&w->awaited)) ||
 	       (coroi_general(s) > 1 && !(s->flags & CORO_NO_STANDBY) &&
 		COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && !at_load_seq(&s->standby) &&
 		lacks_standby(w));
@@ -184,15 +185,15 @@ static bool is_inside(const struct coro_scheduler *s)
 {
 	const struct coroi_worker *w = coroi_self();
 
-	return COROI_HAS_LEND && w->sched == s && s->lends && w->calls_count && !w->current &&
+	return COROI_HAS_LEND && w->sched == s && s->lends && w->calls.count && !w->current &&
 	       !w->lent && !coroi_is_dedicated(w);
 }
 
 /* is_idle_locked - w has nothing to do. */
 static COROI_LEND_FAST bool is_idle_locked(const struct coroi_worker *w)
 {
-	return !(at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next |
-		 coroi_deque_length(&w->queue) | w->awaiting_stack.count | w->calls_count |
+	return !(at_load_rlx(&w->inbox) | w->undelivered.first | (uintptr_t)w->next |
+		 coroi_deque_length(&w->queue) | w->awaiting_stack.count | w->calls.count |
 		 w->cancel);
 }
 
@@ -206,8 +207,8 @@ static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
 	if (at_load_seq(&s->outside.refusing) || at_load_seq(&s->mode) != COROI_RUNNING)
 		return false;
 	become_locked(l, w);
-	l->laid_aside = w->calls_count;
-	w->calls_count = 0;
+	l->laid_aside = w->calls.count;
+	w->calls.count = 0;
 	if (!is_idle_locked(w))
 		w->lent = COROI_LENT_MIXED;
 	return true;
@@ -224,7 +225,7 @@ static COROI_NOINLINE void leave_inside_locked(struct coroi_lender *l)
 	w->native = l->native;
 	w->lender = NULL;
 	w->lent = 0;
-	w->calls_count = l->laid_aside;
+	w->calls.count = l->laid_aside;
 	coroi_notify_queued(w);
 	coroi_door_leave(w);
 }
@@ -261,7 +262,7 @@ static bool awaits(struct coroi_lender *l)
  * has come since. */
 static COROI_LEND_FAST bool has_found_nothing(const struct coroi_worker *w)
 {
-	return !w->errand.run && !w->calls_count && !at_load_rlx(&w->inbox);
+	return !w->errand.run && !w->calls.count && !at_load_rlx(&w->inbox);
 }
 
 /* run - L4 is done: run what may run here. ran: something has, and has come back to the native
@@ -554,7 +555,7 @@ static COROI_LEND_FAST bool take_alone_locked(struct coroi_lender *l, struct cor
 	struct coroi_worker *w = l->w;
 
 	if (l->timed || w->queue.count != 1 || w->cancel || w->due != COROI_NEVER ||
-	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next) ||
+	    (at_load_rlx(&w->inbox) | w->undelivered.first | (uintptr_t)w->next) ||
 	    w->queue.ring[w->queue.head & w->queue.mask] != coroi_runnable_started(r))
 		return false;
 	coroi_deque_pop(&w->queue);

@@ -35,7 +35,7 @@ void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
  * COROI_LEND_NS: the worker's own thread lets them in by the clock (run.c). */
 static uint32_t budget_of(const struct coroi_lender *l)
 {
-	if (!l->call || !l->call->budget_ns || l->w->undelivered)
+	if (!l->call || !l->call->budget_ns || l->w->undelivered.first)
 		return COROI_LEND_NS;
 	return l->call->budget_ns;
 }
@@ -43,7 +43,7 @@ static uint32_t budget_of(const struct coroi_lender *l)
 /* is_spent - the budget is used up. The first look begins it. */
 static bool is_spent(struct coroi_lender *l)
 {
-	if (l->unlooked && !l->w->undelivered) {
+	if (l->unlooked && !l->w->undelivered.first) {
 		l->unlooked--;
 		return false;
 	}
@@ -137,7 +137,7 @@ static uint64_t pick_locked(struct coroi_lender *l)
 		l->now = 0;
 		return runnable;
 	}
-	if (at_load_rlx(&w->inbox) || w->undelivered || w->due != COROI_NEVER)
+	if (at_load_rlx(&w->inbox) || w->undelivered.first || w->due != COROI_NEVER)
 		coroi_drain_locked(w);
 	uint64_t runnable = front_locked(w);
 	if (!runnable || !may_run(l, runnable))
@@ -172,7 +172,7 @@ static COROI_LEND_FAST uint64_t pick_next_locked(struct coroi_worker *w, struct 
 
 	if (!l->picked || !l->unlooked || !l->call || l->call->brief || l->timed ||
 	    w->lent != COROI_LENT ||
-	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next | l->now |
+	    (at_load_rlx(&w->inbox) | w->undelivered.first | (uintptr_t)w->next | l->now |
 	     (uintptr_t)l->go | l->over) ||
 	    w->due != COROI_NEVER || !d->count)
 		return 0;

@@ -28,17 +28,17 @@ __thread struct coroi_worker *coroi_worker_tls,
 
 bool coroi_work(struct coroi_worker *w)
 {
-	if (coroi_unlikely(w->calls_count && !w->masked_again && !(w->is_main && w->sched->host))) {
+	if (coroi_unlikely(w->calls.count && !w->masked_again && !(w->is_main && w->sched->host))) {
 		coroi_thread_mask();
 		w->masked_again = true;
 	}
 	do {
-		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
+		if ((w->calls.count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
 		    coroi_run(w))
 			return true;
 		if (coroi_unlikely(coroi_host_asked(w)) || !coroi_idle(w))
 			return false;
-	} while (!w->calls_count); /* else a lender has left them */
+	} while (!w->calls.count); /* else a lender has left them */
 	return true;
 }
 
@@ -50,20 +50,20 @@ static void *worker_main(void *arg)
 	coroi_be(w);
 	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
-	at_store_rlx(&w->tid, coroi_thread_id());
-	if (w->cpu >= 0 && !coroi_thread_pin((unsigned)w->cpu))
-		w->cpu = -1;
-	w->sigstack = coroi_sigstack_install();
+	at_store_rlx(&w->thread.tid, coroi_thread_id());
+	if (w->thread.cpu >= 0 && !coroi_thread_pin((unsigned)w->thread.cpu))
+		w->thread.cpu = -1;
+	w->thread.sigstack = coroi_sigstack_install();
 	pthread_mutex_lock(&s->life_lock);
 	s->started++;
-	if (!w->sigstack)
+	if (!w->thread.sigstack)
 		s->unfit++;
 	pthread_cond_broadcast(&s->life_changed);
 	pthread_mutex_unlock(&s->life_lock);
 
 	if ((!w->is_main || coroi_host_keep(w)) && coroi_work(w))
 		coroi_go_enter(w);
-	coroi_sigstack_remove(w->sigstack);
+	coroi_sigstack_remove(w->thread.sigstack);
 	return NULL;
 }
 
@@ -78,28 +78,27 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->budget = o->handover_budget < 0 ? 0
 		    : o->handover_budget   ? (uint32_t)o->handover_budget
 					   : HANDOVER_BUDGET;
-	w->budget_given = o->handover_budget != 0;
-	w->handovers_most = w->budget;
-	w->spin_ns = COROI_SPIN_NS;
-	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	w->chain.is_fixed = o->handover_budget != 0;
+	w->handovers.most = w->budget;
+	w->spin.ns = COROI_SPIN_NS;
+	w->steal.random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	w->is_main = o->flags & CORO_MAIN_WORKER && id + 1 == s->workers;
 	w->kept = w->is_main;
-	w->cpu = o->cpus && !w->is_main ? o->cpus[id % o->cpu_count] : -1;
+	w->thread.cpu = o->cpus && !w->is_main ? o->cpus[id % o->cpu_count] : -1;
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
 	    coroi_stack_cache_init(&w->stacks, &s->stacks,
 				   o->stack_cache ? o->stack_cache : STACK_CACHE))
 		return CORO_ENOMEM;
 	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
 	w->due = COROI_NEVER;
-	w->look_every = 1;
+	coroi_turnclock_begin(&w->clock);
 	w->poll_mask = COROI_POLL_TURNS - 1;
-	w->look_mask = COROI_LOOK_TURNS - 1;
-	w->waits_left = w->waits_every = 1;
+	w->waits.left = w->waits.every = 1;
 	w->shares = !coroi_is_dedicated(w) && coroi_general(s) > 1;
-	w->stir_next = id;
-	w->seen = coroi_alloc(s->workers * sizeof *w->seen, COROI_LINE);
-	w->calls = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls, COROI_LINE);
-	return w->seen && w->calls && w->timers ? CORO_OK : CORO_ENOMEM;
+	w->stir.next = id;
+	w->steal.seen = coroi_alloc(s->workers * sizeof *w->steal.seen, COROI_LINE);
+	w->calls.list = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls.list, COROI_LINE);
+	return w->steal.seen && w->calls.list && w->timers ? CORO_OK : CORO_ENOMEM;
 }
 
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
@@ -109,7 +108,7 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 	coroi_wake_all(s);
 	coroi_rested(s); /* wakes the threads in await: they look at the mode */
 	for (uint32_t i = 0; i < count; i++)
-		pthread_join(s->worker[i].thread, NULL);
+		pthread_join(s->worker[i].thread.self, NULL);
 }
 
 static int start_threads(struct coro_scheduler *s)
@@ -117,7 +116,7 @@ static int start_threads(struct coro_scheduler *s)
 	uint32_t n = 0;
 
 	while (n < s->workers &&
-	       coroi_thread_start(&s->worker[n].thread, worker_main, &s->worker[n]) == 0)
+	       coroi_thread_start(&s->worker[n].thread.self, worker_main, &s->worker[n]) == 0)
 		n++;
 	pthread_mutex_lock(&s->life_lock);
 	while (s->started < n)
@@ -138,12 +137,12 @@ static void free_workers(struct coro_scheduler *s)
 		coroi_deque_destroy(&w->queue);
 		coroi_dense_close(w);
 		coroi_stack_cache_destroy(&w->stacks);
-		coroi_release(w->seen);
-		coroi_release(w->calls);
+		coroi_release(w->steal.seen);
+		coroi_release(w->calls.list);
 		coroi_release(w->timers);
 		w->timers = NULL;
-		w->seen = NULL;
-		w->calls = NULL;
+		w->steal.seen = NULL;
+		w->calls.list = NULL;
 	}
 }
 
@@ -291,12 +290,12 @@ static uint64_t count_all(struct coro_scheduler *s, bool with_daemons)
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		gone += at_load_acq(&s->worker[i].ended);
 		if (!with_daemons)
-			gone += at_load_acq(&s->worker[i].daemons);
+			gone += at_load_acq(&s->worker[i].daemons.spawned);
 	}
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		came += at_load_acq(&s->worker[i].spawned);
 		if (!with_daemons)
-			came += at_load_acq(&s->worker[i].daemons_ended);
+			came += at_load_acq(&s->worker[i].daemons.ended);
 	}
 	return came - gone;
 }
@@ -316,9 +315,9 @@ uint64_t coroi_daemons(struct coro_scheduler *s)
 	uint64_t gone = 0, came = 0;
 
 	for (uint32_t i = 0; i <= s->workers; i++)
-		gone += at_load_acq(&s->worker[i].daemons_ended);
+		gone += at_load_acq(&s->worker[i].daemons.ended);
 	for (uint32_t i = 0; i <= s->workers; i++)
-		came += at_load_acq(&s->worker[i].daemons);
+		came += at_load_acq(&s->worker[i].daemons.spawned);
 	return came - gone;
 }
 

@@ -8,10 +8,10 @@
 
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest)
 {
-	uint64_t n = at_load_rlx(&s->worker[s->workers].parks);
+	uint64_t n = at_load_rlx(&s->worker[s->workers].count.parks);
 
 	for (uint32_t i = 0; i < s->workers; i++)
-		n += coroi_turns(&s->worker[i]) + at_load_rlx(&s->worker[i].remote_wakes);
+		n += coroi_turns(&s->worker[i]) + at_load_rlx(&s->worker[i].count.remote_wakes);
 	return n << 2 | 2 | rest;
 }
 
@@ -20,11 +20,11 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 	bool canceled = coroi_is_canceled_locked(r);
 
 	if (canceled)
-		at_bump(&w->canceled_before);
+		at_bump(&w->ends.canceled);
 	else if (why == COROI_F_CANCELED)
-		at_bump(&w->closed_before);
+		at_bump(&w->ends.closed);
 	else
-		at_bump(&w->no_stack);
+		at_bump(&w->ends.no_stack);
 	r->flags |= canceled ? COROI_F_CANCELED : why;
 	if (coroi_unlikely(w->lent))
 		coroi_lend_ended_locked(w, r);

@@ -113,11 +113,11 @@ static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p
 static void undelivered_add_locked(struct coroi_worker *w, uint64_t node)
 {
 	*coroi_node_link(node) = 0;
-	if (w->undelivered)
-		*coroi_node_link(w->undelivered_last) = node;
+	if (w->undelivered.first)
+		*coroi_node_link(w->undelivered.last) = node;
 	else
-		at_store_rlx(&w->undelivered, node);
-	w->undelivered_last = node;
+		at_store_rlx(&w->undelivered.first, node);
+	w->undelivered.last = node;
 }
 
 /* undelivered_drop_locked - take the node between `before` and `next` out of the list. 0: there is
@@ -127,9 +127,9 @@ static void undelivered_drop_locked(struct coroi_worker *w, uint64_t before, uin
 	if (before)
 		*coroi_node_link(before) = next;
 	else
-		at_store_rlx(&w->undelivered, next);
+		at_store_rlx(&w->undelivered.first, next);
 	if (!next)
-		w->undelivered_last = before;
+		w->undelivered.last = before;
 }
 
 /* unpack - empty the inbox: deliver remote wakes, queue coroutines that have migrated, and keep
@@ -144,11 +144,11 @@ static void unpack_locked(struct coroi_worker *w)
 			coroi_queue_locked(w, coroi_node_of(node));
 		} else if ((node & COROI_NODE_KIND) == COROI_NODE_TASKS) {
 			/* before the look: who asks later is to push the node again */
-			at_xchg(&w->asked_tasks, 0);
+			at_xchg(&w->tasks.asked, 0);
 			coroi_tasks_settle_locked(w, false);
 		} else {
 			undelivered_add_locked(w, node);
-			coroi_look_soon(w); /* one of them is let in */
+			coroi_turnclock_soon(&w->clock, coroi_turns(w)); /* one of them is let in */
 		}
 	}
 }
@@ -156,7 +156,7 @@ static void unpack_locked(struct coroi_worker *w)
 void coroi_deliver_locked(struct coroi_worker *w)
 {
 	uint32_t enough = coroi_deque_length(&w->queue) + TAKE_AT_ONCE;
-	uint64_t before = 0, node = w->undelivered;
+	uint64_t before = 0, node = w->undelivered.first;
 	bool trickles = true;
 
 	/* relaxed: it may be a thief's thread, and the lender's coroutine looks at `unusual` */
@@ -178,52 +178,32 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		}
 		node = next;
 	}
-	w->trickles = trickles && !node && w->undelivered;
+	w->spawns.trickles = trickles && !node && w->undelivered.first;
 	if (coroi_deque_length(&w->queue) + TAKE_AT_ONCE != enough)
-		w->delivered_to = w->queue.head + coroi_deque_length(&w->queue);
+		w->spawns.delivered_to = w->queue.head + coroi_deque_length(&w->queue);
 }
-
-#define LOOK_NS    50000 /* looks at the clock are about that far apart, ns */
-#define PACE_NS    10000 /* the length of turns is their average over that long, ns, */
-#define PACE_TURNS 256u  /* or over this number of turns */
-#define NO_LOOK    (1u << 30)
 
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
 {
-	return w->shares || w->is_main || w->undelivered || w->due != COROI_NEVER ||
+	return w->shares || w->is_main || w->undelivered.first || w->due != COROI_NEVER ||
 	       coroi_watches(w);
 }
 
-/* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading
- * the clock costs as much as several short turns, so the number of turns between two looks adapts
- * to their length. It falls in one step, not by halves: else, where turns of 1 ms follow short
- * ones, what waits for the look would do so for some thousands of these turns. */
+/* look - at the clock: fire deadlines that have come, and set the turn of the next look. */
 static void look_locked(struct coroi_worker *w)
 {
-	uint64_t now = coroi_now_ns(), took = now - w->paced;
-	uint32_t turn = coroi_turns(w), turns = turn - w->paced_at;
+	uint64_t now = coroi_now_ns();
+	uint32_t turn = coroi_turns(w);
 
 	if (coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
-	/* Over a while: among long turns there may be short ones. */
-	if (took >= PACE_NS || turns >= PACE_TURNS) {
-		uint64_t most = w->look_every <= COROI_LOOK_EVERY_MOST / 2 ? w->look_every * 2
-									   : COROI_LOOK_EVERY_MOST;
-		uint64_t want = (uint64_t)turns * LOOK_NS / (took + 1) + 1;
-		w->look_every = (uint32_t)(want < most ? want : most);
-		/* a chain of hand-overs that began when turns were shorter */
-		if (!w->budget_given && w->handovers_most - w->handovers > want)
-			w->handovers_most = w->handovers + (uint32_t)want;
-		w->paced = now;
-		w->paced_at = turn;
-	}
-	w->looked = now;
-	bool are_long = w->look_every < 4;
+	uint64_t fit = coroi_turnclock_pace(&w->clock, now, turn);
+	/* a chain of hand-overs that began when turns were shorter */
+	if (fit && !w->chain.is_fixed && w->handovers.most - w->handovers.n > fit)
+		w->handovers.most = w->handovers.n + (uint32_t)fit;
+	bool are_long = coroi_turnclock_looked(&w->clock, now, turn, has_waiting(w));
 	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
-	w->look_mask = are_long ? 0 : COROI_LOOK_TURNS - 1;
-	/* While turns are long, the looks go on, to find out when they are no more. */
-	w->look_at = turn + (are_long || has_waiting(w) ? w->look_every : NO_LOOK);
 }
 
 /* let_in_of - take the first spawn that is left in p, to run next. 0: there is none, or no
@@ -249,7 +229,7 @@ static uint64_t let_in_locked(struct coroi_worker *w)
 {
 	uint64_t before = 0, first = 0;
 
-	for (uint64_t node = w->undelivered, next; node && !first; node = next) {
+	for (uint64_t node = w->undelivered.first, next; node && !first; node = next) {
 		next = *coroi_node_link(node);
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			undelivered_drop_locked(w, before, next);
@@ -275,30 +255,30 @@ static uint64_t first_in_locked(struct coroi_worker *w)
 {
 	uint64_t first;
 
-	if ((int32_t)(w->queue.head - w->delivered_to) < 0)
+	if ((int32_t)(w->queue.head - w->spawns.delivered_to) < 0)
 		return 0; /* older ones are in the queue */
-	w->delivered_to = w->queue.head;
-	if (!w->undelivered || !coroi_favors_locked(w))
+	w->spawns.delivered_to = w->queue.head;
+	if (!w->undelivered.first || !coroi_favors_locked(w))
 		return 0;
 	first = let_in_locked(w);
 	if (first) { /* a turn, and neither the queue's nor of a chain */
-		at_store_rlx(&w->handovers, w->handovers + 1);
-		w->handovers_most++;
+		at_store_rlx(&w->handovers.n, w->handovers.n + 1);
+		w->handovers.most++;
 	}
 	return first;
 }
 
 uint64_t coroi_poll_locked(struct coroi_worker *w)
 {
-	uint64_t looked = w->looked;
+	uint64_t looked = w->clock.looked;
 
 	coroi_drain_locked(w);
-	bool look = w->looked != looked;
+	bool look = w->clock.looked != looked;
 	if (look && w->shares)
 		coroi_stir_look(w);
 	if (look && coroi_watches(w))
 		w->poll = w->leave = true; /* a spawn is let in afterwards: coroi_run */
-	if ((w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0) ||
+	if ((w->calls.count && w->queue.head % COROI_DELIVER_TURNS == 0) ||
 	    (look && coroi_host_asked(w)))
 		w->leave = true;
 	return look && !w->leave ? first_in_locked(w) : 0;
@@ -312,18 +292,18 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
  * taken to be as long as hand-overs. */
 static void adapt_budget_locked(struct coroi_worker *w)
 {
-	if (!COROI_HAS_CHAINS || w->budget_given)
+	if (!COROI_HAS_CHAINS || w->chain.is_fixed)
 		return;
 	uint64_t now = coroi_now_ns();
-	int32_t ahead = (int32_t)(w->queue.head - w->spent_at);
+	int32_t ahead = (int32_t)(w->queue.head - w->chain.head);
 	uint32_t turns = ahead > 0 ? (uint32_t)ahead : 0;
-	uint64_t chain = (now - w->spent_ns) * w->budget / ((uint64_t)w->budget + turns);
+	uint64_t chain = (now - w->chain.ended) * w->budget / ((uint64_t)w->budget + turns);
 	if (chain < CHAIN_NS && w->budget < BUDGET_MOST)
 		w->budget *= 2;
 	else if (chain > 4 * CHAIN_NS) /* in one step, as in look_locked */
 		w->budget = (uint32_t)(w->budget * (2 * CHAIN_NS) / chain) + 1;
-	w->spent_ns = now;
-	w->spent_at = w->queue.head;
+	w->chain.ended = now;
+	w->chain.head = w->queue.head;
 }
 
 COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w)
@@ -337,10 +317,11 @@ void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
 		unpack_locked(w);
-	if (coroi_is_turn_to_look(w) || (w->due != COROI_NEVER && !coroi_deque_length(&w->queue)))
+	if (coroi_turnclock_is_due(&w->clock, coroi_turns(w)) ||
+	    (w->due != COROI_NEVER && !coroi_deque_length(&w->queue)))
 		look_locked(w);
 	/* Where turns are long, spawns are let in one by one. */
-	if (w->undelivered &&
+	if (w->undelivered.first &&
 	    (!coroi_deque_length(&w->queue) ||
 	     (w->queue.head % COROI_DELIVER_TURNS == 0 && !coroi_turns_are_long(w))))
 		coroi_deliver_locked(w);
@@ -350,8 +331,8 @@ void coroi_drain_locked(struct coroi_worker *w)
 
 bool coroi_detach_batches_locked(struct coroi_worker *w)
 {
-	w->trickles = false;
-	for (uint64_t node; (node = w->undelivered);) {
+	w->spawns.trickles = false;
+	for (uint64_t node; (node = w->undelivered.first);) {
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
 			return false;
 		struct coroi_batch *p = coroi_node_of(node);
@@ -370,9 +351,9 @@ uint32_t coroi_has_spawns(struct coroi_worker *w)
 	uint32_t n = 0;
 
 	coroi_door_enter(w);
-	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node))
+	for (uint64_t node = w->undelivered.first; node; node = *coroi_node_link(node))
 		n += (node & COROI_NODE_KIND) == COROI_NODE_BATCH ? come(coroi_node_of(node)) : 1;
-	w->trickles &= !n;
+	w->spawns.trickles &= !n;
 	coroi_door_leave(w);
 	return n;
 }
@@ -399,7 +380,7 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 		if (coroi_runnable_fn(runnable) == coroi_many_one)
 			coroi_many_unstarted_locked(w, *coroi_deque_popped_arg(&w->queue),
 						    CORO_ECANCELED);
-		at_bump(&w->closed_before);
+		at_bump(&w->ends.closed);
 		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 		coroi_mags_earn(&w->mags);
 	}
@@ -763,18 +744,18 @@ bool coroi_run(struct coroi_worker *w)
 {
 	/* a lender makes no calls: those in the list were asked for since it began, by what its own
 	 * coroutine has spawned (coroi_run_fresh_locked) */
-	for (bool made = w->calls_count && !w->lent;; made = false) {
+	for (bool made = w->calls.count && !w->lent;; made = false) {
 		w->leave = false;
 		if (coroi_unlikely(w->errand.run != NULL))
 			run_errand(w);
-		if (coroi_unlikely(w->stir != NULL))
+		if (coroi_unlikely(w->stir.from != NULL))
 			coroi_stir(w);
 		bool polled = w->poll;
 		if (coroi_unlikely(polled)) {
 			w->poll = false;
 			w->sched->driver->poll(w);
 		}
-		if (w->calls_count && !made)
+		if (w->calls.count && !made)
 			return true;
 		if (coroi_unlikely(coroi_host_asked(w)) && !made)
 			return false;

@@ -19,6 +19,7 @@
 #include "base/sanitize.h"
 #include "base/switch.h"
 #include "kernel/timer.h"
+#include "kernel/turnclock.h"
 
 /* coroi_drain_locked - deliver the remote wakes in the inbox. If the queue is empty, or it is the
  * turn to do so, fire deadlines and deliver spawns too. Afterwards the queue has something, if
@@ -148,19 +149,20 @@ static inline bool coroi_turns_are_long(const struct coroi_worker *w)
 
 static inline bool coroi_favors_locked(struct coroi_worker *w)
 {
-	uint32_t turns = w->queue.head - w->favors_at;
+	uint32_t turns = w->queue.head - w->favors.at;
 
 	if (!COROI_HAS_FAVORS)
 		return false;
 	if ((int32_t)turns > 0) {
-		w->favors_at = w->queue.head;
-		w->favors += turns < COROI_FAVORS_MOST ? turns * COROI_FAVORS : COROI_FAVORS_MOST;
-		if (w->favors > COROI_FAVORS_MOST)
-			w->favors = COROI_FAVORS_MOST;
+		w->favors.at = w->queue.head;
+		w->favors.left += turns < COROI_FAVORS_MOST ? turns * COROI_FAVORS
+							    : COROI_FAVORS_MOST;
+		if (w->favors.left > COROI_FAVORS_MOST)
+			w->favors.left = COROI_FAVORS_MOST;
 	}
-	if (!w->favors)
+	if (!w->favors.left)
 		return false;
-	w->favors--;
+	w->favors.left--;
 	return true;
 }
 
@@ -177,14 +179,14 @@ static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec
 		coroi_queue_locked(w, r);
 		return;
 	}
-	uint32_t ahead = w->favored_end - d->head;
+	uint32_t ahead = w->favors.end - d->head;
 	if (ahead > COROI_FAVORS_MOST) { /* they have all run */
 		ahead = 0;
-		w->favored_end = d->head;
+		w->favors.end = d->head;
 	}
 	coroi_deque_put_near(d, ahead < d->count ? ahead : d->count, coroi_runnable_started(r));
-	at_store_rlx(&w->handovers, w->handovers + 1); /* its turn; the queue has its own */
-	w->handovers_most++;
+	at_store_rlx(&w->handovers.n, w->handovers.n + 1); /* its turn; the queue has its own */
+	w->handovers.most++;
 }
 
 /* coroi_resume_locked - r's wait is over, and returns code. r goes to the back of the queue. */
@@ -199,16 +201,7 @@ static inline void coroi_resume_locked(struct coroi_worker *w, struct coroi_rec 
  * to see whether w makes progress. Thread: any; exact for w alone. */
 static inline uint32_t coroi_turns(const struct coroi_worker *w)
 {
-	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
-}
-
-#define COROI_LOOK_EVERY_MOST 1024u /* turns from one look at the clock to the next, at most */
-
-/* coroi_look_soon - something waits for a look at the clock from now on. look_at may be old, and
- * then far ahead or half a round of the counter behind. */
-static inline void coroi_look_soon(struct coroi_worker *w)
-{
-	w->look_at = coroi_turns(w);
+	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers.n);
 }
 
 static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct coroi_rec *me,
@@ -221,8 +214,8 @@ static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct cor
 	at_store_rlx(&w->outside, w->outside + 1);
 	/* While w is busy, it polls the driver when it looks. Where looks go on, the next is
 	 * near. */
-	if (w->look_at - coroi_turns(w) > COROI_LOOK_EVERY_MOST)
-		coroi_look_soon(w);
+	if (coroi_turnclock_is_idle(&w->clock, coroi_turns(w)))
+		coroi_turnclock_soon(&w->clock, coroi_turns(w));
 }
 
 /* coroi_needs_another - w has n runnables: is another worker to be woken? For one alone it is, if
@@ -235,25 +228,13 @@ static inline bool coroi_needs_another(const struct coroi_worker *w, uint32_t n)
 /* Turns of the queue between two looks at spawns and inline calls, at most, if the queue does not
  * become empty. */
 #define COROI_DELIVER_TURNS 64u
-/* Turns of the queue from one poll of the inbox to the next, and from one question whether it is
- * the turn to look at the clock to the next; while turns are long, 1. */
-#define COROI_POLL_TURNS 4u
-#define COROI_LOOK_TURNS 16u
-
-/* coroi_is_turn_to_look - is it the turn to look at the clock, for what waits for that: deadlines,
- * spawns, or the other workers' queues? The number of turns between two looks adapts to their
- * length, and is NO_LOOK while nothing waits: see look_locked in run.c. */
-static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
-{
-	return (int32_t)(coroi_turns(w) - w->look_at) >= 0;
-}
-
 /* coroi_is_look_due - is it the turn to look at the clock, or at spawns and calls into Go that
  * wait? */
 static inline bool coroi_is_look_due(const struct coroi_worker *w)
 {
-	return coroi_is_turn_to_look(w) ||
-	       (w->queue.head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count));
+	return coroi_turnclock_is_due(&w->clock, coroi_turns(w)) ||
+	       (w->queue.head % COROI_DELIVER_TURNS == 0 &&
+		(w->undelivered.first | w->calls.count));
 }
 
 /* coroi_inbox_due - poll the inbox on this turn of the queue? Polling steals a cache line from its
@@ -266,18 +247,18 @@ static inline bool coroi_inbox_due(const struct coroi_worker *w)
 	uint32_t head = w->queue.head;
 	return (head & w->poll_mask) == 0 &&
 	       (at_load_rlx(&w->inbox) || /* relaxed: a hint; the take is an acquire */
-		((head & w->look_mask) == 0 && coroi_is_look_due(w)));
+		((head & w->clock.mask) == 0 && coroi_is_look_due(w)));
 }
 
 /* coroi_may_hand_over - may w->next run once more before the queue has its turn? If so, the
  * hand-over is counted. */
 static inline bool coroi_may_hand_over(struct coroi_worker *w)
 {
-	uint32_t n = w->handovers;
+	uint32_t n = w->handovers.n;
 
-	if (coroi_unlikely(n == w->handovers_most))
+	if (coroi_unlikely(n == w->handovers.most))
 		return false;
-	at_store_rlx(&w->handovers, n + 1);
+	at_store_rlx(&w->handovers.n, n + 1);
 	return true;
 }
 
@@ -291,13 +272,13 @@ COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w);
 /* coroi_renew_budget - the queue has its turn: the next chain has the whole budget. */
 static inline void coroi_renew_budget(struct coroi_worker *w)
 {
-	w->handovers_most = w->handovers + w->budget;
+	w->handovers.most = w->handovers.n + w->budget;
 }
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
  * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
- * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked: where a call would be too long. unusual:
- * w->unusual, as the caller has read it inside the door. */
+ * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked: where
+ * a call would be too long. unusual: w->unusual, as the caller has read it inside the door. */
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {
@@ -321,9 +302,9 @@ static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(str
 	uint64_t runnable = coroi_deque_pop(&w->queue);
 	/* Spawns that trickle in are left to the idle loop, which lets several come together: each
 	 * look takes a cache line from the spawning thread. */
-	if (coroi_unlikely(!runnable &&
-			   (at_load_rlx(&w->inbox) || (w->undelivered && !w->trickles) ||
-			    w->due != COROI_NEVER))) {
+	if (coroi_unlikely(!runnable && (at_load_rlx(&w->inbox) ||
+					 (w->undelivered.first && !w->spawns.trickles) ||
+					 w->due != COROI_NEVER))) {
 		coroi_drain_locked(w);
 		runnable = coroi_deque_pop(&w->queue);
 	}
@@ -408,14 +389,14 @@ static inline bool coroi_nothing_else(const struct coroi_worker *w)
 {
 	return !at_load_rlx(&w->next) && !coroi_deque_length(&w->queue) &&
 	       !at_load_rlx(&w->awaiting_stack.count) &&
-	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->undelivered));
+	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->undelivered.first));
 }
 
 /* coroi_nothing_else_now - the same, where a look at what was spawned pays: an open batch may be
  * empty. Thread: w, outside its door. */
 static inline bool coroi_nothing_else_now(struct coroi_worker *w)
 {
-	if (coroi_likely(!at_load_rlx(&w->undelivered)))
+	if (coroi_likely(!at_load_rlx(&w->undelivered.first)))
 		return coroi_nothing_else(w);
 	return !at_load_rlx(&w->next) && !coroi_deque_length(&w->queue) &&
 	       !at_load_rlx(&w->awaiting_stack.count) && !at_load_rlx(&w->inbox) &&

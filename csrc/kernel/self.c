@@ -30,7 +30,7 @@ static void layer_end(int status)
 	struct coroi_rec *me = coroi_self()->current;
 
 	if (status != CORO_FINISHED && !is_over(me)) {
-		at_bump(&coroi_self()->failed);
+		at_bump(&coroi_self()->ends.failed);
 		coroi_flag(me, COROI_F_ABORTED);
 	}
 	coroi_exit(coroi_self());

@@ -518,7 +518,7 @@ int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)
 bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
 {
 	coroi_door_enter(w);
-	bool starts = w->kept_tasks && coroi_deque_make_room(&w->queue) && change(ctx);
+	bool starts = w->tasks.kept && coroi_deque_make_room(&w->queue) && change(ctx);
 	if (starts)
 		coroi_task_start_locked(w, arg); /* there is room */
 	coroi_door_leave(w);
@@ -530,20 +530,20 @@ bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg)
 	if (!coroi_queue_new_locked(w, coroi_task_runnable(w), &arg))
 		return false;
 	at_bump(&w->spawned);
-	w->kept_tasks--;
+	w->tasks.kept--;
 	coroi_notify_queued(w);
 	return true;
 }
 
 void coroi_task_let_go_locked(struct coroi_worker *w)
 {
-	w->kept_tasks--;
+	w->tasks.kept--;
 	coroi_mags_earn(&w->mags);
 }
 
 void coroi_task_ask(struct coroi_worker *w)
 {
-	if (at_xchg(&w->asked_tasks, 1))
+	if (at_xchg(&w->tasks.asked, 1))
 		return;
 	coroi_inbox_push(w, (uintptr_t)w | COROI_NODE_TASKS); /* N1 */
 	coroi_notify_pushed(w);

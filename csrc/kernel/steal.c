@@ -34,17 +34,17 @@
 static bool has_more(struct coroi_worker *v)
 {
 	uint32_t length = coroi_to_share(v);
-	return length && !(length == at_load_rlx(&v->kept_length) &&
-			   coroi_turns(v) == at_load_rlx(&v->kept_at));
+	return length && !(length == at_load_rlx(&v->only_pinned.length) &&
+			   coroi_turns(v) == at_load_rlx(&v->only_pinned.turn));
 }
 
 bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (coroi_is_dedicated(v))
-		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
-	return (coroi_turns(v) == w->seen[v->id] &&
+		return coroi_turns(v) == w->steal.seen[v->id] && at_load_rlx(&v->inbox);
+	return (coroi_turns(v) == w->steal.seen[v->id] &&
 		(has_more(v) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
-		 at_load_rlx(&v->undelivered))) ||
+		 at_load_rlx(&v->undelivered.first))) ||
 	       (at_load_rlx(&v->due) != COROI_NEVER &&
 		coroi_timers_are_due(v, coroi_now_ns() - COROI_LATE_NS));
 }
@@ -57,7 +57,7 @@ bool coroi_has_surplus(struct coroi_worker *v)
 void coroi_note_turns(struct coroi_worker *w)
 {
 	for (unsigned i = 0; i < w->sched->workers; i++)
-		w->seen[i] = coroi_turns(&w->sched->worker[i]);
+		w->steal.seen[i] = coroi_turns(&w->sched->worker[i]);
 	coroi_tasks_watch(w, COROI_TASKS_IDLE, 0);
 }
 
@@ -65,7 +65,8 @@ static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 {
 	uint32_t half = (coroi_deque_length(&v->queue) + 1) / 2;
 
-	return coroi_deque_give(v, w->id, w->steal_buf, half < w->wants ? half : w->wants);
+	return coroi_deque_give(v, w->id, w->steal_buf.entry,
+				half < w->steal_buf.wants ? half : w->steal_buf.wants);
 }
 
 /* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
@@ -76,20 +77,20 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 	if (at_load_rlx(&v->due) != COROI_NEVER)
 		coroi_timers_fire_locked(v, coroi_now_ns());
 	uint32_t n = give_half(w, v);
-	if (n || w->wants != WANTS_ALL)
+	if (n || w->steal_buf.wants != WANTS_ALL)
 		return n;
 	struct coroi_rec *next = v->next;
 	coroi_drain_locked(v);
 	at_store_rlx(&v->next, NULL);
 	if (next)
 		coroi_queue_locked(v, next);
-	if (v->undelivered)
+	if (v->undelivered.first)
 		coroi_deliver_locked(v);
 	n = give_half(w, v);
 	if (!n) {
 		coroi_detach_batches_locked(v); /* so that v does not look stuck */
-		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
-		at_store_rlx(&v->kept_at, coroi_turns(v));
+		at_store_rlx(&v->only_pinned.length, coroi_deque_length(&v->queue));
+		at_store_rlx(&v->only_pinned.turn, coroi_turns(v));
 	}
 	return n;
 }
@@ -98,14 +99,14 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
  * last time. */
 static void hold_off(struct coroi_worker *w, uint64_t now)
 {
-	w->backoff += w->backoff < BACKOFF_MOST;
-	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
+	w->steal.doubled += w->steal.doubled < BACKOFF_MOST;
+	at_store_rlx(&w->steal.hold_off, now + ((uint64_t)BACKOFF_NS << w->steal.doubled));
 }
 
 void coroi_hold_off(struct coroi_worker *w, uint64_t ns)
 {
-	w->steal_began = 0; /* it is judged */
-	at_store_rlx(&w->hold_off, coroi_now_ns() + ns);
+	w->steal.began = 0; /* it is judged */
+	at_store_rlx(&w->steal.hold_off, coroi_now_ns() + ns);
 }
 
 /* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
@@ -123,15 +124,15 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 	uint32_t n = 0, waited;
 	bool left;
 
-	at_store_rlx(&w->wants, wants);
+	at_store_rlx(&w->steal_buf.wants, wants);
 	switch (coroi_door_knock(v, w->id)) {
 	case COROI_REFUSED:
-		at_bump(&w->missed);
+		at_bump(&w->count.missed);
 		return false;
 	case COROI_SERVED:
-		n = at_load_rlx(&w->steal_buf_count);
+		n = at_load_rlx(&w->steal_buf.count);
 		if (n)
-			at_bump(&w->served);
+			at_bump(&w->count.served);
 		break;
 	case COROI_LOCKED:
 		waited = v->outside;
@@ -143,11 +144,11 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 		if (left)
 			coroi_claim(w->sched, v->id); /* P6 */
 		if (n)
-			at_bump(&w->forced);
+			at_bump(&w->count.forced);
 		break;
 	}
-	at_bump(n ? &w->steals : &w->missed);
-	at_bump_by(&w->stolen, n);
+	at_bump(n ? &w->count.steals : &w->count.missed);
+	at_bump_by(&w->count.stolen, n);
 	*out = n;
 	return true;
 }
@@ -157,10 +158,10 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 static uint32_t keep_locked(struct coroi_worker *w, uint32_t n)
 {
 	for (; n; n--) {
-		uint64_t runnable = w->steal_buf[n - 1].runnable;
+		uint64_t runnable = w->steal_buf.entry[n - 1].runnable;
 		if (coroi_runnable_has_record(runnable))
 			coroi_deque_push(&w->queue, runnable);
-		else if (!coroi_queue_new_locked(w, runnable, &w->steal_buf[n - 1].arg))
+		else if (!coroi_queue_new_locked(w, runnable, &w->steal_buf.entry[n - 1].arg))
 			break;
 	}
 	coroi_notify_queued(w);
@@ -181,8 +182,8 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	coroi_door_enter(w);
 	keep_locked(w, n); /* all: w's queue is empty, so there is room */
 	coroi_door_leave(w);
-	w->steal_began = coroi_now_ns();
-	w->steal_turn = coroi_turns(w);
+	w->steal.began = coroi_now_ns();
+	w->steal.turn = coroi_turns(w);
 	coroi_tasks_watch(w, COROI_TASKS_STOLE, v->id);
 	return true;
 }
@@ -194,19 +195,19 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 
 void coroi_stir_look(struct coroi_worker *w)
 {
-	if (w->looked - w->stirred < STIR_NS)
+	if (w->clock.looked - w->stir.looked < STIR_NS)
 		return;
-	w->stirred = w->looked;
+	w->stir.looked = w->clock.looked;
 	coroi_tasks_watch(w, COROI_TASKS_LOOK, 0);
-	if (!COROI_HAS_STIR || coroi_skip(&w->stirring))
+	if (!COROI_HAS_STIR || coroi_skip(&w->stir.tries))
 		return;
 	uint32_t n = coroi_general(w->sched);
-	w->stir_next = (w->stir_next + 1) % n;
-	if (w->stir_next == w->id)
-		w->stir_next = (w->stir_next + 1) % n;
-	struct coroi_worker *v = &w->sched->worker[w->stir_next];
+	w->stir.next = (w->stir.next + 1) % n;
+	if (w->stir.next == w->id)
+		w->stir.next = (w->stir.next + 1) % n;
+	struct coroi_worker *v = &w->sched->worker[w->stir.next];
 	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + STIR_LESS) {
-		w->stir = v;
+		w->stir.from = v;
 		w->leave = true;
 	}
 }
@@ -223,16 +224,16 @@ static bool make_room(struct coroi_worker *w)
 
 void coroi_stir(struct coroi_worker *w)
 {
-	struct coroi_worker *v = w->stir;
+	struct coroi_worker *v = w->stir.from;
 	uint32_t own = coroi_deque_length(&w->queue), other = coroi_deque_length(&v->queue);
 	uint32_t n;
 
-	w->stir = NULL;
+	w->stir.from = NULL;
 	if (other <= own || !make_room(w))
 		return;
 	if (!knock(w, v, (other - own) / 2, &n))
 		n = 0;
-	coroi_tried(&w->stirring, n > 0);
+	coroi_tried(&w->stir.tries, n > 0);
 	/* All are kept, unless others have filled the room meanwhile, and there is neither memory
 	 * nor a record. Some coroutine ends before long. */
 	while (n) {
@@ -251,10 +252,10 @@ static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 {
 	uint32_t n = w->sched->workers;
 
-	w->random ^= w->random >> 12;
-	w->random ^= w->random << 25;
-	w->random ^= w->random >> 27;
-	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
+	w->steal.random ^= w->steal.random >> 12;
+	w->steal.random ^= w->steal.random << 25;
+	w->steal.random ^= w->steal.random >> 27;
+	uint32_t k = (uint32_t)((w->steal.random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
 	for (uint32_t i = 0; i < n; i++) {
 		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
 		if (v == w)
@@ -269,18 +270,18 @@ static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 /* judge_last_steal - did the last loot take longer to run than to move? */
 static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 {
-	if (!w->steal_began)
+	if (!w->steal.began)
 		return;
-	uint32_t ran = coroi_turns(w) - w->steal_turn;
+	uint32_t ran = coroi_turns(w) - w->steal.turn;
 	/* Or w was preempted meanwhile: so the back-off shrinks by one step, and is not
 	 * forgotten. */
-	if (now - w->steal_began >= PAY_NS * ran) {
-		w->backoff -= w->backoff > 0;
-		at_store_rlx(&w->hold_off, 0);
+	if (now - w->steal.began >= PAY_NS * ran) {
+		w->steal.doubled -= w->steal.doubled > 0;
+		at_store_rlx(&w->steal.hold_off, 0);
 	} else {
 		hold_off(w, now);
 	}
-	w->steal_began = 0;
+	w->steal.began = 0;
 }
 
 /* start_searching - one searcher with up to four workers, else as many as half of those awake.
@@ -309,13 +310,13 @@ static void spin_briefly(void)
  * as the mailbox of an actor. */
 static bool coalesce(struct coroi_worker *w)
 {
-	for (int i = COALESCE_RELAX << w->streams; i && !at_load_rlx(&w->inbox); i--)
+	for (int i = COALESCE_RELAX << w->spawns.streams; i && !at_load_rlx(&w->inbox); i--)
 		at_relax();
 	uint32_t words = coroi_has_spawns(w);
-	if (words < STREAM_WORDS << w->streams)
-		w->streams = 0;
-	else if (w->streams < STREAMS_MOST)
-		w->streams++;
+	if (words < STREAM_WORDS << w->spawns.streams)
+		w->spawns.streams = 0;
+	else if (w->spawns.streams < STREAMS_MOST)
+		w->spawns.streams++;
 	return words > 0;
 }
 
@@ -323,7 +324,7 @@ bool coroi_search(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (at_load_rlx(&w->undelivered) &&
+	if (at_load_rlx(&w->undelivered.first) &&
 	    (COROI_HAS_COALESCE_SPAWNS ? coalesce(w) : coroi_has_spawns(w) > 0))
 		return true;
 	uint64_t began = coroi_now_ns(), now = began, looked = began;
@@ -332,8 +333,8 @@ bool coroi_search(struct coroi_worker *w)
 	bool missed = at_load_rlx(&s->lend_missed);
 	/* Where spinning is of no use lately, events from outside are waited for in the driver. */
 	bool spins = COROI_HAS_SPIN && !missed &&
-		     !(coroi_watches(w) && w->spin_ns <= SPIN_LEAST_NS);
-	uint32_t spin_ns = spins ? w->spin_ns : 0;
+		     !(coroi_watches(w) && w->spin.ns <= SPIN_LEAST_NS);
+	uint32_t spin_ns = spins ? w->spin.ns : 0;
 	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 
 	if (missed)
@@ -346,7 +347,7 @@ bool coroi_search(struct coroi_worker *w)
 			break;
 		spin_briefly();
 		now = coroi_now_ns();
-		if (at_load_rlx(&w->undelivered) && now - looked >= COALESCE_NS) {
+		if (at_load_rlx(&w->undelivered.first) && now - looked >= COALESCE_NS) {
 			if ((found = coroi_has_spawns(w)))
 				break;
 			looked = now;
@@ -357,13 +358,13 @@ bool coroi_search(struct coroi_worker *w)
 	if (thief) {
 		if (!found)
 			found = steal_round(w, !coroi_holds_off(w, now), true);
-		if (!found && at_load_rlx(&w->called))
+		if (!found && at_load_rlx(&w->steal.called))
 			hold_off(w, now);
 		at_add(&s->activity, -COROI_SEARCHING);
 	}
 	if (found && pays)
-		w->spin_ns = COROI_SPIN_NS;
-	else if (!missed && w->spin_ns > SPIN_LEAST_NS)
-		w->spin_ns /= 2;
+		w->spin.ns = COROI_SPIN_NS;
+	else if (!missed && w->spin.ns > SPIN_LEAST_NS)
+		w->spin.ns /= 2;
 	return found;
 }

@@ -23,7 +23,7 @@ bool coroi_search(struct coroi_worker *w);
 void coroi_stir_look(struct coroi_worker *w);
 void coroi_stir(struct coroi_worker *w);
 
-/* coroi_note_turns - remember how often each worker has switched (w->seen). */
+/* coroi_note_turns - remember how often each worker has switched (w->steal.seen). */
 void coroi_note_turns(struct coroi_worker *w);
 /* coroi_is_stuck - v has something to run and has not switched since coroi_note_turns, or a
  * deadline of v is late. Of a dedicated v: it has a remote wake or a spawn in its inbox, and has

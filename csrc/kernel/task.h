@@ -209,7 +209,7 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 /* coroi_tasks_watch - tell w's room, if there is one. Thread: as `watch`. */
 static inline void coroi_tasks_watch(struct coroi_worker *w, int what, uint32_t other)
 {
-	void *room = at_load_acq(&w->room); /* pairs with the store: see coroi_room */
+	void *room = at_load_acq(&w->tasks.room); /* pairs with the store: see coroi_room */
 
 	if (coroi_unlikely(room != NULL))
 		coroi_tasks.watch(room, what, other);
@@ -219,26 +219,27 @@ static inline void coroi_tasks_watch(struct coroi_worker *w, int what, uint32_t 
  * `settle`. */
 static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
 {
-	return coroi_unlikely(w->kept_tasks) && coroi_tasks.settle(at_load_rlx(&w->room), all);
+	return coroi_unlikely(w->tasks.kept) &&
+	       coroi_tasks.settle(at_load_rlx(&w->tasks.room), all);
 }
 
 /* coroi_task_keeps - w keeps something. In w's door. */
 static inline bool coroi_task_keeps(const struct coroi_worker *w)
 {
-	return w->kept_tasks;
+	return w->tasks.kept;
 }
 
 static inline void coroi_task_kept(struct coroi_worker *w)
 {
 	w->mags.credit--;
-	w->kept_tasks++;
+	w->tasks.kept++;
 	coroi_door_leave(w);
 }
 
 static inline __attribute__((always_inline)) void coroi_task_commit_kept(struct coroi_worker *w,
 									 uint64_t arg)
 {
-	w->kept_tasks--;
+	w->tasks.kept--;
 	coroi_task_queue(w, arg);
 }
 
@@ -268,12 +269,12 @@ static inline void *coroi_task_here(const struct coroi_worker *w)
  * coroi_room_of - its place, which is written when w's scheduler has its room, once. */
 static inline void *coroi_room(const struct coroi_worker *w)
 {
-	return at_load_acq(&w->room); /* pairs with the store: what is there is seen whole */
+	return at_load_acq(&w->tasks.room); /* pairs with the store: what is there is seen whole */
 }
 
 static inline void **coroi_room_of(struct coro_scheduler *s, uint32_t worker)
 {
-	return &s->worker[worker].room;
+	return &s->worker[worker].tasks.room;
 }
 
 #endif

@@ -71,13 +71,10 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 
 	/* no thread looks at an empty wheel */
 	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) {
-		w->looked = coroi_now_ns();
-		wheel->now = tick_of(w->looked);
-		w->paced = w->looked;
-		w->paced_at = coroi_turns(w);
-		coroi_look_soon(w);
+		coroi_turnclock_set(&w->clock, coroi_now_ns(), coroi_turns(w));
+		wheel->now = tick_of(w->clock.looked);
 	}
-	if (deadline <= w->looked)
+	if (deadline <= w->clock.looked)
 		return false;
 	uint64_t tick = coroi_tick_after(deadline);
 	if (tick > TICK_MOST)

@@ -151,7 +151,7 @@ static inline bool coroi_timer_armed_locked(struct coroi_worker *w, struct coroi
 	struct coroi_wheel *wheel = w->timers;
 	uint64_t tick = coroi_tick_after(deadline);
 
-	if (coroi_unlikely(deadline <= w->looked || tick <= wheel->now))
+	if (coroi_unlikely(deadline <= w->clock.looked || tick <= wheel->now))
 		return false;
 	unsigned level = (63 - (unsigned)__builtin_clzll(tick ^ wheel->now)) / 6, shift = 6 * level;
 	if (coroi_unlikely(level >= COROI_WHEEL_LEVELS ||

@@ -257,7 +257,7 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint3
 	 * and it may have another user at once. */
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
-	at_bump(&w->remote_wakes);
+	at_bump(&w->count.remote_wakes);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		coroi_put_locked(w, r);
 		return;
@@ -457,8 +457,8 @@ int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg)
 	}
 	d->ring[at & d->mask] = coroi_runnable_started(me);
 	*coroi_deque_arg(d, d->head - 1) = arg;
-	at_store_rlx(&w->handovers, w->handovers + 1); /* its turn; the queue has its own */
-	w->handovers_most++;
+	at_store_rlx(&w->handovers.n, w->handovers.n + 1); /* its turn; the queue has its own */
+	w->handovers.most++;
 	return coroi_suspend_locked(w, me, task);
 }
 
@@ -508,7 +508,7 @@ static COROI_NOINLINE int parked_spent(uint64_t deadline)
 /* count_parks - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
 static COROI_NOINLINE int count_parks(struct coroi_worker *w, uint64_t deadline)
 {
-	w->waits_left -= PARKS_COUNTED - 1;
+	w->waits.left -= PARKS_COUNTED - 1;
 	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
 }
 

@@ -370,7 +370,7 @@ static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
 static inline void coroi_count_daemon(struct coroi_worker *w)
 {
 	/* release, pairs with coroi_others: a thread that sees a daemon has seen its spawn */
-	at_bump_rel(&w->daemons);
+	at_bump_rel(&w->daemons.spawned);
 }
 
 /* coroi_count_end_locked - an end on w, of a coroutine with those bits. A daemon's end is counted
@@ -378,7 +378,7 @@ static inline void coroi_count_daemon(struct coroi_worker *w)
 static inline void coroi_count_end_locked(struct coroi_worker *w, uint8_t more)
 {
 	if (coroi_unlikely(more & COROI_M_DAEMON))
-		at_bump(&w->daemons_ended);
+		at_bump(&w->daemons.ended);
 	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 }
 

@@ -14,10 +14,10 @@
  *
  *   refuses == (cancel | nowait << 8), and unusual == (exchange | lent << 8 | refuses << 16)
  *   queue.room == (spill.count ? 0 : mask + 1), and queue.count <= mask + 1
- *   handovers_most - handovers <= budget               a chain may take `next` that often still
- *   steals == served + forced <= stolen
+ *   handovers.most - handovers.n <= budget             a chain may take `next` that often still
+ *   count.steals == served + forced <= stolen
  *   0 <= spawned - ended, summed over all workers: the coroutines that live (coroi_live)
- *   0 <= daemons - daemons_ended, summed over all workers: how many of them are daemons
+ *   0 <= daemons.spawned - ended, summed over all workers: how many of them are daemons
  *   sched->awaiting_stack == awaiting_stack.count, summed over all workers
  *   searching <= awake; awake and pending are both 0: the scheduler is at rest (idle.c)
  */
@@ -66,9 +66,76 @@ struct coroi_deque {
 	struct coroi_list spill;
 };
 
+/* Runs of `next`: hand-overs. */
+struct coroi_handovers {
+	uint32_t n; /* all of them; it runs free. Atomic, relaxed: others look whether it moves */
+	uint32_t most; /* the value of n at which the queue has its turn */
+};
+
+/* The spawns out of the inbox that are not in the queue yet: nodes, oldest first. */
+struct coroi_undelivered {
+	uint64_t first; /* atomic, relaxed: others peek */
+	uint64_t last;
+};
+
+/* Inline calls that wait to be made, of coroutines here (gocall.h). */
+struct coroi_calls {
+	struct coroi_call *list; /* [COROI_CALLS_AT_ONCE] */
+	uint32_t count;
+};
+
+/* A worker's part of the tasks of a room above (task.h). */
+struct coroi_task_room {
+	void *room;    /* what the room keeps here; see coroi_room. Atomic, release */
+	uint32_t kept; /* tasks that something is kept here for; see coroi_task_keep */
+	/* 1 while the node that asks the worker to settle them is in the inbox. Atomic,
+	 * sequentially consistent. */
+	uint32_t asked;
+	uint64_t link; /* the link of that node */
+};
+
 /* A runnable on its way to a thief. */
 struct coroi_steal_entry {
 	uint64_t runnable, arg;
+};
+
+/* What a victim gives to this worker. */
+struct coroi_steal_buf {
+	uint32_t count; /* entries; written by the victim between D4 and T6 of door.h */
+	uint32_t wants; /* the most that the worker wants; written before T1, read at D4 */
+	struct coroi_steal_entry entry[COROI_STEAL_MAX];
+};
+
+/* Coroutines that ended in an unusual way. Atomic, relaxed: statistics. */
+struct coroi_ends {
+	uint64_t no_stack; /* unstarted: there was no stack, */
+	uint64_t canceled; /* they were canceled, */
+	uint64_t closed;   /* their scheduler was */
+	uint64_t failed;   /* those that called coro_abort or coro_exit_canceled */
+};
+
+/* Counters (at_bump): the owner writes them, and remote_wakes a thread in the door. */
+struct coroi_worker_counts {
+	uint64_t steals, stolen; /* steals, and coroutines that came by them */
+	uint64_t served;         /* steals that the victim's owner answered */
+	uint64_t forced;         /* steals in a locked door */
+	uint64_t missed;         /* tries that got nothing */
+	uint64_t parks, remote_wakes;
+};
+
+/* The times that a worker was lent. Written by the lender. Atomic, relaxed: statistics. */
+struct coroi_lends {
+	uint64_t n;        /* all of them */
+	uint64_t timed;    /* those that were timed, */
+	uint64_t ns, most; /* how long they took together, and the longest, ns */
+};
+
+/* The thread that the scheduler has made for a worker, or its host (host.h). */
+struct coroi_own_thread {
+	int32_t tid; /* the thread's number */
+	int32_t cpu; /* the CPU that it is pinned to, or -1 */
+	pthread_t self;
+	void *sigstack; /* the stack that signals are handled on */
 };
 
 /* The sections that the current coroutine has open (nowait.h). Of two levels the higher counts. */
@@ -120,19 +187,14 @@ struct coroi_worker {
 	struct coroi_rec *current;
 	/* The coroutine that runs next, ahead of the queue. Atomic, relaxed: thieves peek. */
 	struct coroi_rec *next;
-	/* How often `next` was run; it runs free. Atomic, relaxed: others look whether it moves. */
-	uint32_t handovers;
-	/* When `handovers` has come to this, the queue has its turn. */
-	uint32_t handovers_most;
+	struct coroi_handovers handovers;
 	struct coroi_deque queue;
 	/* How often `next` may run between two turns of the queue; 0: `next` is not used. */
 	uint32_t budget;
 	/* Index in sched->worker. */
 	uint16_t id;
-	/* The budget was set by an option. Else it adapts, see coroi_budget_spent_locked. */
-	bool budget_given;
-	/* The inbox is polled where queue.head has none of these bits, and the turn of the next
-	 * look (look_at) where it has none of those; both 0 while turns are long. */
+	/* The inbox is polled where queue.head has none of these bits; 0 while turns are long. The
+	 * look clock's, and in this line as each turn of the queue reads it. */
 	uint8_t poll_mask;
 	struct coro_scheduler *sched;
 	/* Free records and credit; see slab.h. */
@@ -145,16 +207,8 @@ struct coroi_worker {
 	uint32_t left;
 	/* Coroutines that came to be, and that ended, here. Atomic, see coroi_live. */
 	uint64_t spawned, ended;
-	/* Nodes: the spawns out of the inbox that are not in the queue yet, oldest first. Atomic,
-	 * relaxed: others peek at the first. */
-	uint64_t undelivered, undelivered_last;
-	/* At the last look the undelivered nodes were batches, all empty and still open. */
-	bool trickles;
-	/* Spawns stream in: the worker waits 2^that times as long for more (coalesce of
-	 * steal.c). */
-	uint8_t streams;
-	/* The value of queue.head after the spawn that was delivered last. */
-	uint32_t delivered_to;
+	struct coroi_undelivered undelivered;
+	struct coroi_spawns spawns;
 	/* Stacks that the worker keeps. */
 	struct coroi_stack_cache stacks;
 	/* See dense.h. NULL: no dense coroutine has started here. Atomic: statistics are read
@@ -165,17 +219,8 @@ struct coroi_worker {
 	/* When the timers are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed:
 	 * others peek. */
 	uint64_t due;
-	/* When the worker last looked at the clock (coroi_is_turn_to_look), ns. */
-	uint64_t looked;
-	/* The turn (coroi_turns) of the next look, and the turns between two looks. */
-	uint32_t look_at, look_every;
-	uint8_t look_mask;
-	/* When, and at what turn, the length of turns was last taken. */
-	uint64_t paced;
-	uint32_t paced_at;
-	/* See coroi_favors_locked: how many are left, as of when queue.head was favors_at; and
-	 * where in the queue those end that were put ahead, as queue.head counts. */
-	uint32_t favors, favors_at, favored_end;
+	struct coroi_turnclock clock;
+	struct coroi_favors favors;
 	/* coroi_pick_locked has returned 0, as the native stack has something to do. */
 	bool leave;
 	/* The native stack is to poll the driver: w has looked at the clock, and watches
@@ -185,59 +230,33 @@ struct coroi_worker {
 	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c).
 	 * Atomic, relaxed: w reads the count outside of its door, too. */
 	uint32_t outside;
-	/* See coroi_to_share: when the driver last fed w, ns, and where in the queue that ends, as
-	 * queue.head counts. Atomic, relaxed: thieves look. */
-	uint64_t fed_at;
-	uint32_t fed_to;
+	struct coroi_fed fed;
 	/* The worker shares its work with others. */
 	bool shares;
 	/* The worker is the main one: host.h. */
 	bool is_main;
-	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns;
-	 * the worker to look at next; and how often to look. */
-	struct coroi_worker *stir;
-	uint64_t stirred;
-	uint32_t stir_next;
-	struct coroi_backoff stirring;
 	/* Wakes after which a coroutine might have followed its waker (wait.c). */
 	uint32_t follows;
-	/* See budget.h: waits until the next look at the clock, and between two looks; the last
-	 * look, ns; the turn (coroi_turns) of the last look that was the first of its turn, and
-	 * when. */
-	int32_t waits_left, waits_every;
-	uint64_t waits_looked, waits_since;
-	uint32_t waits_turn;
-	/* When the budget was last used up, ns, and what queue.head was then. */
-	uint64_t spent_ns;
-	uint32_t spent_at;
-	/* The first calls_count are inline calls that wait to be made, of coroutines here; see
-	 * gocall.h. */
-	struct coroi_call *calls;
-	uint32_t calls_count;
+	struct coroi_stirring stir;
+	struct coroi_waits waits;
+	struct coroi_chaining chain;
+	struct coroi_calls calls;
 	/* See coroi_errand_locked. */
 	struct coroi_errand errand;
 	/* While the worker is lent: the thread that it is lent to; see lend.h. */
 	struct coroi_lender *lender;
 	/* Signals were masked a second time: Go lets them through when it first sees the thread. */
 	bool masked_again;
-	/* Daemons that came to be, and that ended, here. Each is counted in spawned and ended, too.
-	 * Atomic, see coroi_others. */
-	uint64_t daemons, daemons_ended;
-	/* Coroutines that ended here unstarted: there was no stack, they were canceled, the
-	 * scheduler was. And those that called coro_abort and coro_exit_canceled here. Atomic,
-	 * relaxed: statistics. */
-	uint64_t no_stack, canceled_before, closed_before, failed;
+	/* Daemons that came to be, and that ended, here. Each is counted in spawned and ended
+	 * above, too. Atomic, see coroi_others. */
+	struct {
+		uint64_t spawned, ended;
+	} daemons;
+	struct coroi_ends ends;
 	/* coroi_moves when the worker last looked for a stack in vain; 0: never. Atomic. Relaxed is
 	 * enough: a reader has already seen the worker give its awake token back. */
 	uint64_t no_stack_at;
-	/* What the room of tasks keeps here; see coroi_room. Atomic, release. */
-	void *room;
-	/* See coroi_task_keep: what is kept here for this number of tasks. */
-	uint32_t kept_tasks;
-	/* 1 while the node that asks the worker to settle them is in the inbox. Atomic,
-	 * sequentially consistent. And the link of that node. */
-	uint32_t asked_tasks;
-	uint64_t tasks_link;
+	struct coroi_task_room tasks;
 	/* See nowait.h. */
 	struct coroi_sections sections;
 
@@ -260,62 +279,27 @@ struct coroi_worker {
 	/* 1: a change of the main worker's host is asked for: host.h. Atomic, sequentially
 	 * consistent. */
 	uint32_t asked;
-	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
-	 * door.h. */
-	uint32_t steal_buf_count;
-	/* The most that the worker wants of a victim. Written before T1, read by the victim at
-	 * D4. */
-	uint32_t wants;
-	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
-	/* The state of steal_round's random numbers; not 0. */
-	uint64_t random;
+	struct coroi_steal_buf steal_buf;
 	/* Turns and queue length when a thief found only pinned coroutines here. Atomic,
 	 * relaxed. */
-	uint32_t kept_at, kept_length;
-	/* How long the worker looks for work before it sleeps. */
-	uint32_t spin_ns;
-	/* When the worker last went to sleep, ns. */
-	uint64_t parked_at;
+	struct {
+		uint32_t turn, length;
+	} only_pinned;
+	struct coroi_spinning spin;
 	/* How many things the driver watches for the worker: coroi_watch. Atomic. */
 	uint32_t watched;
 	/* How often an idle worker polls the driver before it sleeps there. */
 	struct coroi_backoff polling;
-	/* The CPU of the thread that claimed this worker last. Atomic, relaxed. */
-	int32_t waker_cpu;
-	/* The worker woke up on that CPU. */
-	bool displaced;
-	/* How often coalesce_wakes is tried. */
-	struct coroi_backoff coalescing;
-	/* How often the time to hold off was doubled (steal.c). */
-	uint32_t backoff;
-	/* The worker holds off from stealing until then, ns. Atomic, relaxed: wakers look. */
-	uint64_t hold_off;
-	/* The worker was woken to look for work, and has not slept since. Atomic, relaxed: a
-	 * hint. */
-	uint8_t called;
-	/* When the last loot came, ns; 0: that steal has been judged, or there was none. */
-	uint64_t steal_began;
-	/* coroi_turns when the last loot came. */
-	uint32_t steal_turn;
-	/* [workers] coroi_turns of each worker when this one last looked. */
-	uint32_t *seen;
-	/* Counters (at_bump): the owner writes them, and remote_wakes a thread in the door. served:
-	 * steals that the victim's owner answered; forced: steals in a locked door; missed: tries
-	 * that got nothing. */
-	uint64_t steals, stolen, served, forced, missed, parks, remote_wakes;
-	/* How often the worker was lent, and of the lends that were timed how many, how long all of
-	 * them took, and the longest, ns. Written by the lender. Atomic, relaxed: statistics. */
-	uint64_t lends, lends_timed, lent_ns, lent_most;
+	struct coroi_steal steal;
+	struct coroi_wakes wakes;
+	struct coroi_worker_counts count;
+	struct coroi_lends lends;
 	/* The Go function that the worker calls now; 0: none. Written by Go, on the worker's
 	 * thread, and looked at by others. */
 	uint32_t in_go;
 	/* Inline calls that were made until now. */
 	uint64_t inline_calls;
-	/* The thread's number, and the CPU that it is pinned to or -1. */
-	int32_t tid, cpu;
-	pthread_t thread;
-	/* The stack that signals are handled on. */
-	void *sigstack;
+	struct coroi_own_thread thread;
 	struct coroi_fiber native; /* the native stack's */
 } __attribute__((aligned(COROI_APART)));
 

@@ -36,14 +36,14 @@ void (*adds_first)(struct coroi_worker *);
 
 void adds(struct coroi_worker *w)
 {
-	uint64_t n = w->calls_count;
+	uint64_t n = w->calls.count;
 
 	CHECK(coroi_self() == w);
 	CHECK(!w->current);
 	CHECK_EQ(w->busy, 0);
 	if (adds_first)
 		adds_first(w);
-	for (struct coroi_call *c = w->calls; c < w->calls + n; c++) {
+	for (struct coroi_call *c = w->calls.list; c < w->calls.list + n; c++) {
 		CHECK_EQ(c->caller->state, COROI_ACTIVE);
 		if (c->id == 1 && c->arg_bytes == sizeof(int64_t)) {
 			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;

@@ -58,7 +58,7 @@ static NOINLINE void serves(struct coroi_worker *w)
 {
 	do {
 		stop_here();
-		w->calls->status = CORO_OK;
+		w->calls.list->status = CORO_OK;
 	} while (coroi_work(w));
 }
 

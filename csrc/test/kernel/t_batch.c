@@ -389,7 +389,7 @@ TEST(batch_of_one_is_not_several)
 		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < i)
 			sched_yield();
 	}
-	uint64_t parks = at_load_rlx(&s->worker[0].parks);
+	uint64_t parks = at_load_rlx(&s->worker[0].count.parks);
 	printf("   slept %llu times for %llu spawns\n", (unsigned long long)parks,
 	       (unsigned long long)sent);
 	CHECK(parks >= sent / 2);

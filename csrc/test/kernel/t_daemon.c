@@ -201,8 +201,8 @@ TEST(daemon_counts_are_exact)
 		CHECK_EQ(stats(s).ended, 14);
 		uint64_t daemons = 0;
 		for (uint32_t w = 0; w < 2; w++) {
-			CHECK(s->worker[w].daemons <= s->worker[w].spawned);
-			daemons += s->worker[w].daemons;
+			CHECK(s->worker[w].daemons.spawned <= s->worker[w].spawned);
+			daemons += s->worker[w].daemons.spawned;
 		}
 		CHECK_EQ(daemons, 14);
 		finish(s);

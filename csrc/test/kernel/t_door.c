@@ -70,12 +70,12 @@ static void *steals(void *arg)
 			break;
 		case COROI_SERVED:
 			t->served++;
-			n = me->steal_buf_count;
+			n = me->steal_buf.count;
 			break;
 		case COROI_LOCKED:
 			t->locked++;
 			check_inside(y);
-			n = coroi_deque_give(v, (uint16_t)t->id, me->steal_buf,
+			n = coroi_deque_give(v, (uint16_t)t->id, me->steal_buf.entry,
 					     (coroi_deque_length(&v->queue) + 1) / 2);
 			check_inside(y);
 			coroi_door_unlock(v);
@@ -85,7 +85,8 @@ static void *steals(void *arg)
 		if (n)
 			at_store_rel(&y->robbed, 1);
 		for (uint32_t i = 0; i < n; i++) {
-			struct coroi_rec *r = coroi_runnable_record(me->steal_buf[i].runnable);
+			struct coroi_rec *r = coroi_runnable_record(
+				me->steal_buf.entry[i].runnable);
 			CHECK_EQ(r->home, t->id);
 			take_item(r, &t->got, &t->sum);
 		}

@@ -16,7 +16,7 @@ static coro_scheduler *sched, *other;
  * room. */
 static void serve(struct coroi_worker *w)
 {
-	for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
+	for (struct coroi_call *c = w->calls.list; c < w->calls.list + w->calls.count; c++) {
 		c->status = CORO_OK;
 		c->got = 0;
 		if (c->id == 1) {

@@ -53,7 +53,7 @@ TEST(lend_call_ends_at_once_on_the_calling_thread)
 	for (int kind = 0; kind < KINDS; kind++) {
 		coro_scheduler *s = start_kind(kind);
 		until_asleep(s);
-		uint64_t parks = at_load_rlx(&s->worker[0].parks), lends = 0;
+		uint64_t parks = at_load_rlx(&s->worker[0].count.parks), lends = 0;
 		for (int64_t i = 0; i < 200; i++) {
 			struct coroi_lend l = lend_of(s, doubles, &i, 8, 8);
 			errno = 4711;
@@ -65,10 +65,10 @@ TEST(lend_call_ends_at_once_on_the_calling_thread)
 			CHECK(!coroi_self());
 		}
 		for (uint32_t i = 0; i < s->workers; i++)
-			lends += at_load_rlx(&s->worker[i].lends);
+			lends += at_load_rlx(&s->worker[i].lends.n);
 		CHECK_EQ(lends, 200);
 		if (kind == 0) /* no thread was woken */
-			CHECK_EQ(at_load_rlx(&s->worker[0].parks), parks);
+			CHECK_EQ(at_load_rlx(&s->worker[0].count.parks), parks);
 		CHECK_EQ(stats(s).spawned, 200);
 		CHECK_EQ(stats(s).ended, 200);
 		finish(s);

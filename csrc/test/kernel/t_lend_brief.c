@@ -215,7 +215,7 @@ TEST(brief_target_runs_on_the_waking_thread_and_no_other)
 				sleep_until_seen(&v->runs, i);
 				CHECK_EQ(v->ran_on == gettid(), brief);
 			}
-			CHECK_EQ(at_load_rlx(&s->worker[0].lends), brief ? 100 : 0);
+			CHECK_EQ(at_load_rlx(&s->worker[0].lends.n), brief ? 100 : 0);
 			stop_server(v);
 			finish_woken(s);
 		}
@@ -276,7 +276,7 @@ TEST(brief_target_that_waits_for_something_else_goes_on_waiting)
 		CHECK_EQ(waits->runs, 0);
 		CHECK_EQ(parks->runs, (n + 1) / 2);
 	}
-	CHECK_EQ(at_load_rlx(&s->worker[0].lends), 50);
+	CHECK_EQ(at_load_rlx(&s->worker[0].lends.n), 50);
 	stop_server(waits);
 	stop_server(parks);
 	finish_woken(s);
@@ -355,8 +355,8 @@ TEST(brief_function_that_takes_too_long_loses_the_mark)
 	wake_in(&v, 1);
 	sleep_until_seen(&v->runs, n + 1);
 	CHECK(v->ran_on != gettid());
-	CHECK(at_load_rlx(&s->worker[0].lends_timed) >= COROI_BRIEF_LATE);
-	CHECK(at_load_rlx(&s->worker[0].lent_most) >= COROI_BRIEF_NS);
+	CHECK(at_load_rlx(&s->worker[0].lends.timed) >= COROI_BRIEF_LATE);
+	CHECK(at_load_rlx(&s->worker[0].lends.most) >= COROI_BRIEF_NS);
 	stop_server(v);
 	finish_woken(s);
 }

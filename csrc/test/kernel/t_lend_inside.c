@@ -23,7 +23,7 @@ static int call_to_end(struct coroi_lend *l)
 {
 	coro_scheduler *s = (coro_scheduler *)(uintptr_t)l->sched;
 	struct coroi_worker *w = coroi_self();
-	uint32_t n = w->calls_count;
+	uint32_t n = w->calls.count;
 
 	for (l->outcome = coroi_lend_call(l); l->outcome == COROI_LEND_CALLS;) {
 		struct coroi_call *c = (struct coroi_call *)(uintptr_t)l->call;
@@ -35,7 +35,7 @@ static int call_to_end(struct coroi_lend *l)
 		l->outcome = COROI_LEND_SUSPENDED;
 	}
 	CHECK(coroi_self() == w && !w->current && !w->lent && !w->lender && !w->busy);
-	CHECK_EQ(w->calls_count, n);
+	CHECK_EQ(w->calls.count, n);
 	if (l->outcome < 0 || l->outcome > COROI_LEND_SUSPENDED)
 		return l->outcome;
 	add_one(&counted);
@@ -62,8 +62,8 @@ static void serve_call(coro_scheduler *s, struct coroi_call *c)
 static void serves(struct coroi_worker *w)
 {
 	at_store_rlx(&inline_thread, (uint64_t)gettid());
-	for (uint32_t i = 0, n = w->calls_count; i < n; i++)
-		serve_call(w->sched, &w->calls[i]);
+	for (uint32_t i = 0, n = w->calls.count; i < n; i++)
+		serve_call(w->sched, &w->calls.list[i]);
 }
 
 static void ask(coro_go_id id, int64_t *number)
@@ -274,11 +274,11 @@ static void serves_outcome(struct coroi_worker *w)
 {
 	int64_t n = 1;
 
-	for (uint32_t i = 0; i < w->calls_count; i++) {
+	for (uint32_t i = 0; i < w->calls.count; i++) {
 		struct coroi_lend l = lend_of(others ? others : w->sched, yields, &n, 8, 8);
-		l.brief = w->calls[i].id == 8;
+		l.brief = w->calls.list[i].id == 8;
 		outcome_inside = coroi_lend_call(&l);
-		w->calls[i].status = CORO_OK;
+		w->calls.list[i].status = CORO_OK;
 	}
 }
 

@@ -117,8 +117,8 @@ TEST(lend_is_never_of_a_dedicated_worker)
 		struct coroi_lend l = lend_of(s, counts, NULL, 0, 0);
 		CHECK_EQ(lend(&l), COROI_LEND_ENDED);
 	}
-	CHECK_EQ(s->worker[0].lends, 50);
-	CHECK_EQ(s->worker[1].lends + s->worker[2].lends, 0);
+	CHECK_EQ(s->worker[0].lends.n, 50);
+	CHECK_EQ(s->worker[1].lends.n + s->worker[2].lends.n, 0);
 	finish(s);
 }
 
@@ -474,7 +474,7 @@ TEST(lend_of_the_standby_passes_its_duty_on)
 		struct coroi_lend l = lend_of(s, leaves_a_child_until_it_has_run, NULL, 0, 0);
 		CHECK_EQ(lend_to_end(&l), CORO_OK);
 		for (uint32_t k = 0; k < 3; k++)
-			of_standby += s->worker[k].lends && before == k + 1;
+			of_standby += s->worker[k].lends.n && before == k + 1;
 		add_one(&gate);
 		finish(s);
 	}

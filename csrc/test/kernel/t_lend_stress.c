@@ -330,7 +330,7 @@ static void stress(unsigned threads, uint32_t workers, uint32_t flags)
 	run_threads(threads, scaled(FIBERS ? 4000 : 20000), false);
 	uint64_t lends = 0;
 	for (uint32_t i = 0; i < workers; i++)
-		lends += at_load_rlx(&s->worker[i].lends);
+		lends += at_load_rlx(&s->worker[i].lends.n);
 	report("%u threads, %u workers: %llu calls ended, %llu refused, %llu lends, %llu wakes",
 	       threads, workers, (unsigned long long)asked, (unsigned long long)refused,
 	       (unsigned long long)lends, (unsigned long long)wakes);

@@ -99,7 +99,7 @@ TEST(life_what_has_half_entered_is_present)
 	pthread_t t;
 	thread_start(&t, runs_it, s);
 	await(1);
-	CHECK(s->worker[0].undelivered);
+	CHECK(s->worker[0].undelivered.first);
 	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
 	CHECK(coroi_live(s) < 1 + ALIKE + 1);
 	CHECK_EQ(coro_wake(parked), CORO_OK); /* a remote wake is no new coroutine */

@@ -530,7 +530,7 @@ TEST(timer_first_one_for_long)
 	coro_scheduler *s = start_with(1, CORO_PAUSED);
 	uint64_t ns = MS;
 
-	s->worker[0].look_at = coroi_turns(&s->worker[0]) + (1u << 30);
+	s->worker[0].clock.at = coroi_turns(&s->worker[0]) + (1u << 30);
 	spawn(s, yields_until_woken, NULL, 0);
 	spawn(s, sleeps, &ns, 8);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);

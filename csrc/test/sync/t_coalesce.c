@@ -20,7 +20,7 @@ static void spins_once(void)
 {
 	uint64_t value;
 
-	coroi_self()->spin_ns = COROI_SPIN_NS; /* as if spinning had paid */
+	coroi_self()->spin.ns = COROI_SPIN_NS; /* as if spinning had paid */
 	do {
 		CHECK_EQ(coro_chan_recv(chan, &value, CORO_FOREVER), CORO_OK);
 		CHECK_EQ(value, received);
