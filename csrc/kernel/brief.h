@@ -11,9 +11,9 @@
  * The functions stand in one table of the process, with open addressing and linear probing. A word
  * never leaves the table, and its function never changes. So a look needs no lock:
  *
- *      word   late:8 | function:56      0: free
+ *      word   told:1 | lost:1 | doubt:1 | 0:5 | function:56      0: free
  *
- * late is how often in a row the function was late, COROI_BRIEF_LATE at most.
+ * told: coroi_brief_taken has returned the function, which has lost the mark.
  */
 #ifndef COROI_BRIEF_H
 #define COROI_BRIEF_H
@@ -29,8 +29,10 @@
 #else
 #define COROI_BRIEF_NS 1000000 /* everything takes longer */
 #endif
-#define COROI_BRIEF_LATE  2 /* that often in a row, and the function is brief no longer */
-#define COROI_BRIEF_SHIFT 56
+#define COROI_BRIEF_DOUBT (UINT64_C(1) << 61)
+#define COROI_BRIEF_LOST  (UINT64_C(1) << 62)
+#define COROI_BRIEF_TOLD  (UINT64_C(1) << 63)
+#define COROI_BRIEF_FN    ((UINT64_C(1) << 56) - 1)
 
 /* Words are atomic, relaxed: a stale word says that a function is not brief yet, or still is. Both
  * were true a moment ago. */
@@ -48,8 +50,8 @@ int coroi_brief_declare(coro_fn fn);
  * true if fn has lost the mark by that. */
 bool coroi_brief_late(coro_fn fn, bool proven);
 
-/* coroi_brief_doubted - fn is brief, and was late in its last run that was timed. Thread: any.
- * Cost: some loads. */
+/* coroi_brief_doubted - fn was declared brief, and was late in its last run that was timed. Thread:
+ * any. Cost: some loads. */
 bool coroi_brief_doubted(coro_fn fn);
 
 /* coroi_brief_in_time - a run of fn, which is brief, has kept the promise. Thread: any. Cost: a
@@ -70,8 +72,8 @@ static inline bool coroi_is_brief(coro_fn fn)
 		uint64_t word = at_load_rlx(&coroi_brief_table[i % COROI_BRIEF_WORDS]);
 		if (!word)
 			return false;
-		if ((word ^ want) << (64 - COROI_BRIEF_SHIFT) == 0)
-			return word >> COROI_BRIEF_SHIFT < COROI_BRIEF_LATE;
+		if ((word & COROI_BRIEF_FN) == want)
+			return !(word & COROI_BRIEF_LOST);
 	}
 }
 
