@@ -399,10 +399,8 @@ static COROI_LEND_FAST bool start_locked(struct coroi_lender *l)
 	if (coroi_likely(!coroi_is_dense(l->own) &&
 			 (stack = coroi_stack_get(&w->stacks, l->own->class)))) {
 		l->quick = l->own;
-		if (coroi_unlikely(l->timed && l->call->brief)) {
-			l->ran = l->own->fn;
-			l->ran_since = l->since;
-		}
+		if (coroi_unlikely(l->timed && l->call->brief))
+			coroi_lend_begins(l, l->own->fn, l->since);
 		l->now = 0;
 		if (coroi_likely(coroi_run_fresh_locked(w, l->own, stack)))
 			return true;

@@ -218,6 +218,9 @@ static inline void coroi_waker_end(struct coroi_waker *k)
 /* What each call of coroi_lend_call goes through is one piece of code. */
 #define COROI_LEND_FAST inline __attribute__((always_inline))
 
+/* coroi_lend_begins - in a lend that is timed: fn, which is brief, begins to run at now, ns. */
+void coroi_lend_begins(struct coroi_lender *l, coro_fn fn, uint64_t now);
+
 /* coroi_lend_judge - in a lend that is timed: has what ran until now, ns, kept its promise to be
  * brief? */
 void coroi_lend_judge(struct coroi_lender *l, uint64_t now);

@@ -21,6 +21,15 @@ static bool was_long(const struct coroi_lender *l)
 	return now.cpu_ns - l->before.cpu_ns > COROI_BRIEF_NS || now.blocked != l->before.blocked;
 }
 
+void coroi_lend_begins(struct coroi_lender *l, coro_fn fn, uint64_t now)
+{
+	l->ran = fn;
+	l->ran_since = now;
+	l->measured = coroi_brief_doubted(fn);
+	if (coroi_unlikely(l->measured))
+		l->before = coroi_thread_usage();
+}
+
 void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
 {
 	if (!l->ran)
@@ -115,14 +124,10 @@ static void note_run(struct coroi_lender *l, uint64_t runnable)
 	uint64_t now = coroi_now_ns();
 
 	coroi_lend_judge(l, now);
-	l->ran_since = now;
 	l->ran = NULL;
-	if (l->call && !l->call->brief)
-		return;
-	l->ran = promise_of(runnable, *coroi_deque_popped_arg(&l->w->queue));
-	l->measured = coroi_brief_doubted(l->ran);
-	if (coroi_unlikely(l->measured))
-		l->before = coroi_thread_usage();
+	if (!l->call || l->call->brief)
+		coroi_lend_begins(l, promise_of(runnable, *coroi_deque_popped_arg(&l->w->queue)),
+				  now);
 }
 
 /* pick_locked - take what runs next; 0: nothing that may run here. */

@@ -317,6 +317,15 @@ TEST(brief_targets_of_two_workers_run_on_two_threads)
 	finish_woken(s);
 }
 
+/* By the thread's CPU time: else the run would be no proof where the thread had no CPU meanwhile. */
+static void computes_too_long(void)
+{
+	uint64_t until = coroi_thread_usage().cpu_ns + 2 * COROI_BRIEF_NS;
+
+	while (coroi_thread_usage().cpu_ns < until)
+		;
+}
+
 /* One that does not keep its promise runs on the worker's own thread in the end. */
 static void serves_too_long(void *arg, void *result)
 {
@@ -328,11 +337,7 @@ static void serves_too_long(void *arg, void *result)
 	while (!seen(&v->stop)) {
 		CHECK_EQ(coro_park(), CORO_OK);
 		v->ran_on = gettid();
-		/* By the thread's CPU time: else the run would be no proof where the thread had no
-		 * CPU meanwhile. */
-		uint64_t until = coroi_thread_usage().cpu_ns + 2 * COROI_BRIEF_NS;
-		while (coroi_thread_usage().cpu_ns < until)
-			;
+		computes_too_long();
 		add_one(&v->runs);
 	}
 }
@@ -489,6 +494,40 @@ TEST_LIMIT(brief_lend_is_joined_by_anybody, 20)
 		CHECK_EQ(counted, 1 + i % 2);
 		CHECK_EQ(coro_wake(l.handle), CORO_ESTALE);
 	}
+	finish(s);
+}
+
+/* What a start by Go runs is timed as well. */
+static void ends_too_late(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	computes_too_long();
+}
+
+/* leave_on_stack - bytes of that value, for what will lie there next. */
+static __attribute__((noinline)) void leave_on_stack(int value)
+{
+	unsigned char bytes[8192];
+
+	memset(bytes, value, sizeof bytes);
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
+TEST(brief_lend_of_a_function_that_takes_too_long_takes_its_mark)
+{
+	coro_scheduler *s = start_go(1, 0);
+
+	CHECK_EQ(coroi_brief_declare(ends_too_late), CORO_OK);
+	for (int n = 1; coroi_is_brief(ends_too_late); n++) {
+		struct coroi_lend l = lend_of(s, ends_too_late, NULL, 0, 0);
+		l.brief = 1;
+		until_asleep(s);
+		leave_on_stack(0);
+		CHECK_EQ(lend(&l), COROI_LEND_ENDED);
+		CHECK(n <= 128); /* two of them were timed */
+	}
+	CHECK(coroi_brief_taken() == ends_too_late);
 	finish(s);
 }
 
