@@ -1,5 +1,5 @@
 /*
- * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T0-T4, H1-H6, C1-C3, B1-B3, and
+ * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T1-T4, H1-H6, C1-C3, B1-B3, and
  * P1-P2 of passive.c, with urgent messages (side.c).
  *
  * There is one place for actors. Its first actor has generation 1. SENDERS threads send SENDS
@@ -52,12 +52,11 @@
  * Mutants: MUTANT_REST_STORE, MUTANT_REST_BLIND, MUTANT_TAKE_STORE, MUTANT_NOT_ACTIVE,
  * MUTANT_NOT_AGAIN, MUTANT_PENDING_LATE, MUTANT_NO_PENDING, MUTANT_EARLY_FREE, MUTANT_SAME_GEN,
  * MUTANT_SIDE_FIRST, MUTANT_UNMARK_STORE, MUTANT_MARK_FIRST, MUTANT_OVERTAKES_URGENT,
- * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_ALONE_STORE, MUTANT_ALONE_BLIND,
- * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS, MUTANT_HOME_STOLEN,
- * MUTANT_HOME_BLIND, MUTANT_HOME_ANY, MUTANT_HOME_SILENT, MUTANT_HOME_OWN_SILENT,
- * MUTANT_HOME_EARLY, MUTANT_HOME_FORGETS, MUTANT_HOME_MARK, MUTANT_HOME_LINGERS, MUTANT_HOME_KEPT,
- * MUTANT_HOME_STAYS, MUTANT_HOME_END, MUTANT_HOME_LEAVE_STORE, MUTANT_HOME_ENDED_STORE,
- * MUTANT_HOME_REST_STORE, MUTANT_HOME_IDLE_STORE, MUTANT_HOME_OWN_BLIND.
+ * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_HOME_STOLEN, MUTANT_HOME_BLIND,
+ * MUTANT_HOME_ANY, MUTANT_HOME_SILENT, MUTANT_HOME_OWN_SILENT, MUTANT_HOME_EARLY,
+ * MUTANT_HOME_FORGETS, MUTANT_HOME_MARK, MUTANT_HOME_LINGERS, MUTANT_HOME_KEPT, MUTANT_HOME_STAYS,
+ * MUTANT_HOME_END, MUTANT_HOME_LEAVE_STORE, MUTANT_HOME_ENDED_STORE, MUTANT_HOME_REST_STORE,
+ * MUTANT_HOME_IDLE_STORE, MUTANT_HOME_OWN_BLIND.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -90,7 +89,6 @@
 #endif
 
 #define DORMANT(box)   (((box) & LOW) == LIVE_)
-#define ALONE(box)     (((box) & 63) == LIVE_ && M(box) != 0 && next[M(box)] == 0)
 #define TAKES(box, g)  (GEN_OF(box) == (g) && ((box) & LIVE_))
 #define AT(g, w)       (GEN(g) + LIVE_ + ACTIVE + HOME_ + MSG(w))
 #define AT_WHICH(box)  (((box) >> 6) & 7)
@@ -631,7 +629,7 @@ inline leave_home()
 	fi
 }
 
-/* RESTS - T0, T4: dormant, or at home (H1). */
+/* RESTS - T4: dormant, or at home (H1). */
 #define RESTS \
 	if \
 	:: box = GEN(self) + LIVE_; ok = true; runs = false \
@@ -714,9 +712,8 @@ end:	do
 		self = GEN_OF(x);
 #endif
 		if
-		:: m == 0 -> take()                       /* or T0, not handled */
-		:: m == 0 && ALONE(x) -> goto alone
-		:: m != 0
+		:: m == 0 -> take()
+		:: else
 		fi;
 again:
 		if
@@ -804,7 +801,7 @@ again:
 #endif
 #ifndef MUTANT_EARLY_FREE
 			:: skip ->                                /* it has ended the coroutine */
-ended:				m = pending;
+				m = pending;
 #ifdef HOME
 				x = box;
 #ifdef MUTANT_HOME_ENDED_STORE
@@ -954,64 +951,6 @@ rested:			if
 		fi;
 #endif
 		goto again;
-alone:		m = M(x);                                         /* T0 */
-#ifdef MUTANT_ALONE_EARLY
-		come(m);
-		put(m);
-#else
-		come(m);
-#endif
-		if
-		:: skip ->                                        /* the behaviour has returned */
-			ok = false;
-#ifdef MUTANT_ALONE_STORE
-			if
-			:: box == GEN(self) + LIVE_ + MSG(m) ->
-				atomic { box = GEN(self) + LIVE_; ok = true; runs = false }
-			:: else
-			fi;
-#else
-			atomic {
-				if
-#ifdef MUTANT_ALONE_BLIND
-				:: (box & (GEN(7) + LOW - CONTROL)) == GEN(self) + LIVE_ + MSG(m) ->
-#else
-				:: box == GEN(self) + LIVE_ + MSG(m) ->
-#endif
-					RESTS
-				:: else
-				fi
-			};
-#endif
-			if
-			:: ok ->
-#ifndef MUTANT_ALONE_EARLY
-				put(m);
-#endif
-				goto over
-			:: else
-			fi;
-			take();
-#ifndef MUTANT_ALONE_TWICE
-			at = next[m];
-#ifndef MUTANT_ALONE_EARLY
-			put(m);
-#endif
-			d_step { m = at; at = 0 };
-#endif
-			goto again
-#if !defined(MUTANT_ALONE_EARLY) && !defined(MUTANT_EARLY_FREE)
-		:: skip ->                                        /* it has ended the coroutine */
-#ifdef MUTANT_ALONE_UNMARKS
-			take();
-#else
-			atomic { x = box; box = (x & (LOW + GEN(7) - MSG(7))) | ACTIVE };
-			reverse(x, m);
-#endif
-			pending = m;
-			goto ended
-#endif
-		fi;
 over:		skip;
 		d_step {
 			self = 0; m = 0; list = 0; x = 0; ok = false;

@@ -67,7 +67,6 @@ var all = []plan{
 	{name: "poll-less", loads: []load{inputs}},
 	{name: "home", loads: []load{savina}},
 	{name: "spread", loads: []load{savina}},
-	{name: "alone", loads: []load{savina}},
 	{name: "change-places", loads: []load{savina}},
 	{name: "bulk", loads: []load{goSavina}},
 	{name: "stay-on-p", loads: []load{goSavina, {experiment: "body"}}},

@@ -29,12 +29,6 @@
  *
  * Turn, by one coroutine at a time:
  *
- *   T0  no `pending`, and the box has one message, m, and no mark: handle m where it lies, then CAS
- *       box m -> dormant. The look is an acquire, pairs with S1; the CAS as T4's. m is given back
- *       after the CAS: senders link to it until then. The CAS fails, or the behaviour has not
- *       handled m: T1, where m is the oldest, and is given back if it is handled. The behaviour
- *       has ended the coroutine: `pending` = what T1 takes, and the marks stay, by a CAS. T0
- *       saves the exchange: a quarter of the cost of a lone message
  *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
  *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
  *       generation is the turn's own: nobody else changes it
@@ -56,8 +50,8 @@
  * what the next turn needs is kept (kernel/task.h). w's own thread makes and uses notes, in its
  * door, and that of an actor that lingers may be used by any thread that is in w's door.
  *
- *   H1  comes home: a turn ends on w that an S2 of w has started. In w's door the CAS of T0 or T4
- *       is to HOME, with w's number; then the note: the actor lingers
+ *   H1  comes home: a turn ends on w that an S2 of w has started. In w's door the CAS of T4 is to
+ *       HOME, with w's number; then the note: the actor lingers
  *   H2  send, by a coroutine of w, in w's door: there is a note, and the box is HOME. The actor
  *       lingers: `pending` = m, and its turn is started. Or the turn waits, and nobody has taken
  *       from the queue since the note was made: m goes to the end of `pending`. Otherwise: S1
@@ -97,13 +91,13 @@
  *
  * At most one turn. The thread that changes the box from dormant to active starts the turn (S2,
  * C2). So does a turn that ends active (T3), and, in w's door, a thread that finds an actor that
- * lingers, which then lingers no more (H2, H3). Dormant comes from T0, T4 and H5 alone, after which
- * the turn does nothing with the actor.
+ * lingers, which then lingers no more (H2, H3). Dormant comes from T4 and H5 alone, after which the
+ * turn does nothing with the actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
- * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m. A box
- * that is HOME has none. If one comes while the actor lingers, w is asked, and looks at its inbox
- * before it sleeps; or H5 comes first, and finds HOME gone.
+ * one is in the box, the box is active; T4 succeeds only if none is. A box that is HOME has none.
+ * If one comes while the actor lingers, w is asked, and looks at its inbox before it sleeps; or H5
+ * comes first, and finds HOME gone.
  *
  * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
  * and `pending` goes first. While the box is HOME, what the sender has sent before is handled, or
@@ -149,14 +143,6 @@ static inline uint32_t coroi_box_worker(uint64_t box)
 static inline bool coroi_box_is_dormant(uint64_t box)
 {
 	return (box & ~COROI_BOX_GEN) == COROI_BOX_LIVE;
-}
-
-/* coroi_box_has_one - one message, and no mark. */
-static inline bool coroi_box_has_one(uint64_t box)
-{
-	const struct coro_message *m = coroi_box_message(box);
-
-	return (box & ~(COROI_BOX_GEN | COROI_BOX_MESSAGE)) == COROI_BOX_LIVE && m && !m->next_;
 }
 
 /* coroi_box_of - the box of the actor with this reference, while it is dormant. */
@@ -223,16 +209,6 @@ static inline uint64_t coroi_box_take(uint64_t *box, coro_actor self)
 	return at_xchg(box, coroi_box_of(self) | COROI_BOX_ACTIVE);
 }
 
-/* coroi_box_take_messages - T1 after T0, where the behaviour has ended the coroutine: the marks
- * stay for the next turn. */
-static inline uint64_t coroi_box_take_messages(uint64_t *box)
-{
-	uint64_t old = at_load_rlx(box);
-	while (!at_cas(box, &old, (old & ~COROI_BOX_MESSAGE) | COROI_BOX_ACTIVE))
-		;
-	return old;
-}
-
 /* coroi_box_unmark - C3: take CONTROL. */
 static inline void coroi_box_unmark(uint64_t *box)
 {
@@ -250,15 +226,6 @@ static inline bool coroi_box_rest(uint64_t *box, coro_actor self)
 	return at_cas(box, &active, coroi_box_of(self));
 }
 
-/* coroi_box_rest_alone - T0: m is handled, and was all that there is. False: something has come. */
-static inline bool coroi_box_rest_alone(uint64_t *box, coro_actor self,
-					const struct coro_message *m)
-{
-	uint64_t active = coroi_box_of(self) | (uintptr_t)m;
-
-	return at_cas(box, &active, coroi_box_of(self));
-}
-
 /* coroi_box_leave_home - H5: the actor is at home no more. Others may have seen to that. */
 static inline void coroi_box_leave_home(uint64_t *box, uint64_t home)
 {
@@ -271,10 +238,12 @@ static inline bool coroi_box_rest_home(uint64_t *box, uint64_t home)
 	return at_cas(box, &home, home & ~(COROI_BOX_MESSAGE | COROI_BOX_HOME | COROI_BOX_ACTIVE));
 }
 
-/* coroi_box_go_home - H1, in place of T0 or T4. False: something has come. */
-static inline bool coroi_box_go_home(uint64_t *box, uint64_t old, uint64_t home)
+/* coroi_box_go_home - H1, in place of T4. False: something has come. */
+static inline bool coroi_box_go_home(uint64_t *box, coro_actor self, uint64_t home)
 {
-	return at_cas(box, &old, home);
+	uint64_t active = coroi_box_of(self) | COROI_BOX_ACTIVE;
+
+	return at_cas(box, &active, home);
 }
 
 /* coroi_box_end - B1: no message of this generation is accepted any more. After the last generation

@@ -45,7 +45,7 @@ bool coroi_settle(void *hand, bool all)
 	return some;
 }
 
-COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref, uint64_t old)
+COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
@@ -58,7 +58,7 @@ COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref, uint64_t ol
 	h->skips = most;
 	at_store_rlx(&h->skips_most, (uint8_t)(most - (most + 7u) / 8));
 	if ((!coroi_lingers(e) || settle_one(w, h, e, true)) &&
-	    coroi_box_go_home(&a->box, old, coroi_home_box(h, ref))) {
+	    coroi_box_go_home(&a->box, ref, coroi_home_box(h, ref))) {
 		coroi_home_note(e, a, ref, NULL);
 		coroi_task_kept(w);
 		return true;

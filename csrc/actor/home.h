@@ -218,8 +218,8 @@ static inline bool coroi_linger(struct coroi_worker *w, const struct coroi_hand 
 	return false;
 }
 
-/* coroi_go_home - H1: the turn ends on this worker; its box is `old`. False: it does not. */
-COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref, uint64_t old);
+/* coroi_go_home - H1: the turn ends on this worker. False: it does not. */
+COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref);
 
 /* coroi_settle - of coroi_tasks, with a worker's hand: H3, and H5 if `all`. */
 bool coroi_settle(void *hand, bool all);

@@ -8,8 +8,6 @@
 #define COROI_HAS_HOME 1
 /* A thief counts what all workers do, and gives actors back if stealing did not pay (spread.h). */
 #define COROI_HAS_SPREAD 1
-/* A message that is alone in the box is handled where it lies: T0 of box.h. */
-#define COROI_HAS_ALONE 1
 /* A sender that is far ahead of an actor changes places with it: S3 of box.h. */
 #define COROI_HAS_CHANGE_PLACES 1
 

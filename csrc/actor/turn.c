@@ -1,6 +1,6 @@
 //go:build ignore
 /*
- * turn.c - T0 to T4, H4 to H6 and C3 of box.h: an actor's messages are handled.
+ * turn.c - T1 to T4, H4 to H6 and C3 of box.h: an actor's messages are handled.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -16,9 +16,6 @@
 
 _Static_assert(PACE_MOST < 1 << COROI_PACE_BITS, "it fits");
 _Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the payload");
-
-/* In a turn's flags_, with 1: the message of the call is in the box (T0). */
-#define IN_BOX (1u << 31)
 
 /* A turn, as this file sees it. */
 struct run {
@@ -227,31 +224,10 @@ COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 	return false;
 }
 
-/* alone - T0: the message that is alone in the box, and needs nothing when it is given back. NULL:
- * T1. */
-static inline struct coro_message *alone(const struct coroi_place *a, uint64_t box)
+/* comes_home - H1, in place of T4. False: it does not. */
+static inline bool comes_home(const struct run *r)
 {
-	struct coro_message *m = coroi_box_message(box);
-
-	return COROI_HAS_ALONE && coroi_box_has_one(box) && !m->flags_ &&
-			       !coroi_has(a, COROI_P_IDLE)
-		       ? m
-		       : NULL;
-}
-
-/* comes_home - H1: the box has nothing but `what`: the message that was alone, or ACTIVE. */
-static inline bool comes_home(const struct run *r, uint64_t what)
-{
-	coro_actor self = r->turn->self;
-
-	return COROI_HAS_HOME && coroi_unlikely(r->woken) &&
-	       coroi_go_home(r->a, self, coroi_box_of(self) | what);
-}
-
-/* rest_alone - T0: m is handled. False: something has come. */
-static inline bool rest_alone(const struct run *r, const struct coro_message *m)
-{
-	return comes_home(r, (uintptr_t)m) || coroi_box_rest_alone(&r->a->box, r->turn->self, m);
+	return COROI_HAS_HOME && coroi_unlikely(r->woken) && coroi_go_home(r->a, r->turn->self);
 }
 
 /* rest - T4. False: something has come. */
@@ -263,7 +239,7 @@ static inline bool rest(struct run *r)
 	struct coroi_hand *h = coroi_room(w);
 
 	if (!r->home)
-		return comes_home(r, COROI_BOX_ACTIVE) || coroi_box_rest(&a->box, self);
+		return comes_home(r) || coroi_box_rest(&a->box, self);
 	bool rests = (h == r->home && coroi_linger(w, h, a, self)) ||
 		     coroi_box_rest_home(&a->box, coroi_home_box(r->home, self));
 	if (coroi_unlikely(!rests)) {
@@ -271,29 +247,6 @@ static inline bool rest(struct run *r)
 		r->home = NULL;
 	}
 	return rests;
-}
-
-/* handle_alone - T0. Returns: has the turn ended? Else, as after T1, *marks are the marks in the
- * box. */
-static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t *marks)
-{
-	struct coroi_place *a = r->a;
-
-	r->turn->handled = 0;
-	r->turn->flags_ = IN_BOX | 1;
-	bool done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), &m, 1) > 0;
-	coroi_back();
-	r->turn->flags_ = 0;
-	if (coroi_likely(done && rest_alone(r, m))) {
-		release(a, m, 1);
-		return true;
-	}
-	*marks = take(r);
-	if (done) {
-		r->m = release(a, r->m, 1);
-		r->left--;
-	}
-	return false;
 }
 
 /* gathers - this worker gives its actors back: the turn ends. */
@@ -417,16 +370,6 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 	return false;
 }
 
-/* canceled_alone - after handle_alone, in whose call the turn was canceled: T3, as after any other
- * call. Returns: has the turn ended? */
-COROI_COLD static bool canceled_alone(struct run *r, uint64_t box)
-{
-	if (obey(r, box))
-		return true;
-	coroi_set_pending(r->a, r->m, r->left);
-	return r->m && is_over(r);
-}
-
 /* turn_away - the turn of an actor that is not at home here. box: as the turn has found it. */
 static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 {
@@ -436,18 +379,8 @@ static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 	r->woken = coroi_home_was_woken(coroi_room(coroi_here()), a, r->turn->self);
 	if (box & COROI_BOX_HOME)
 		coroi_box_leave_home(&a->box, box);
-	if (!r->m) {
-		struct coro_message *m = alone(a, box);
-		if (!m)
-			box = take(r);
-		else if (handle_alone(r, m, &box))
-			return;
-		else if (coroi_unlikely(coro_canceled())) {
-			if (canceled_alone(r, box))
-				return;
-			box = 0;
-		}
-	}
+	if (!r->m)
+		box = take(r);
 	go_on(r, box);
 }
 
@@ -456,7 +389,7 @@ COROI_HOT void coroi_turn(void *arg, void *result)
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;
 	struct coroi_hand *h = coroi_room(coroi_here());
-	uint64_t box = at_load_acq(&a->box); /* pairs with S1 */
+	uint64_t box = at_load_rlx(&a->box);
 	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
 
 	(void)result;
@@ -484,13 +417,6 @@ void coroi_turn_ended(void *arg, bool aborted)
 	if (!coroi_box_takes(box, turn->self)) { /* B2: by the kind's `end` */
 		coroi_place_free(h->actors, a);
 		return;
-	}
-	if (turn->flags_ & IN_BOX) { /* T0 */
-		uint32_t all;
-		struct coro_message *list = coroi_box_reverse(coroi_box_take_messages(&a->box),
-							      &all);
-		coroi_set_pending(a, list, all);
-		turn->flags_ = 1;
 	}
 	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1,
 		 left = coroi_behind(a);

@@ -174,10 +174,7 @@
 	M(SET_LENT_AS_WORKER, "set-lent",                                                         \
 	  "an own thread whose worker is lent sends events as the worker")                        \
 	M(BOX_REST_STORE, "box-outside", "T4 looks, and then stores")                             \
-	M(BOX_ALONE_STORE, "box-outside", "T0 looks, and then stores")                            \
-	M(BOX_ALONE_TWICE, "box-outside", "what T0 has handled is handled again")                 \
-	M(BOX_ALONE_BLIND, "box-urgent", "T0 does not look at CONTROL")                           \
-	M(BOX_ALONE_UNMARKS, "box-exits", "the end of a coroutine takes marks with the messages") \
+	M(BOX_ENDED_RESTS, "box-exits", "where a coroutine ends, a T4 that fails starts no turn") \
 	M(BOX_HOME_STOLEN, "box-thief", "H2 does not look whether the turn was stolen")           \
 	M(BOX_HOME_BLIND, "box-local", "H2 does not look at the box")                             \
 	M(BOX_HOME_STORE, "box-home", "H5 looks, and then stores")                                \

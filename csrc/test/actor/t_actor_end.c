@@ -221,7 +221,7 @@ static void ends_at(void (*what)(coro_actor_turn *), int cause, uint64_t at, uin
 	CHECK_EQ(d.cause, CORO_DEAD_CLOSED);
 }
 
-/* ends_so - at one of many messages, and at one that is alone in the box (T0 of box.h). */
+/* ends_so - at one of many messages, and at the only one. */
 static void ends_so(void (*what)(coro_actor_turn *), int cause)
 {
 	ends_at(what, cause, 100, LETTERS);
@@ -239,7 +239,7 @@ TEST(actor_behaviours_that_end_their_coroutine)
 	ends_so(lasts, 0);
 }
 
-/* More comes to the box while its only message is handled there (T0). */
+/* More comes to the box while its only message is handled. */
 static void sends_and_exits(coro_actor_turn *turn)
 {
 	tell(turn->self, 0, 2);
