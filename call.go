@@ -221,38 +221,6 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	return t, r, err
 }
 
-// startHere is Start of a brief function, on the calling thread. Without a Task and an error it
-// cannot be done.
-func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
-	if err := s.ready(&f.spec); err != nil {
-		return nil, err
-	}
-	if s.closed.Load() {
-		return nil, ErrClosed
-	}
-	if !s.core.MayLend() {
-		return nil, nil
-	}
-	var l csrc.Lend
-	s.edge.Release()
-	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true, 0)
-	switch out {
-	case csrc.LendEnded:
-		t := &Task[R]{s: s, handle: Handle(l.Handle())}
-		t.result, t.err = ended[R](s, &l)
-		t.finished.Store(true)
-		return t, nil
-	case csrc.LendSuspended:
-		t := &Task[R]{s: s, join: l.Joinable(), handle: Handle(l.Handle())}
-		t.made()
-		t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
-		return t, nil
-	case csrc.LendNone, csrc.LendNever:
-		return nil, nil
-	}
-	return nil, statusError(csrc.Status(out), ofScheduler)
-}
-
 // endError is the error of a coroutine that has ended in a lend, and not with OK.
 func endError(l *csrc.Lend) error { return errorOf(l.Ended()) }
 
