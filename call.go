@@ -13,6 +13,42 @@ import (
 	"github.com/organzine/coro/internal/policy"
 )
 
+// How a Call goes: it is one machine. What has become of the coroutine is its state, and mostly
+// what the last lend has come to (csrc.Outcome). callOn does what the state asks for, which gives
+// the next one.
+//
+//	state              what is done, and the next state
+//	C1  it begins      lend looks at ctx, f and s, and lends the thread to the coroutine: C2,
+//	                   C4, C5, C7 or C8. If ctx has a deadline, nothing is lent yet: C2. If f
+//	                   is pinned or a daemon, or s lends nothing: C3
+//	C2  LendNone       no worker sleeps. lendSoon tries again, as long as that pays: C4, C5, C7
+//	                   or C8; without success: C3. If ctx has a deadline, lendSoon only waits
+//	                   until a worker sleeps: C3
+//	C3  LendNever      the coroutine is started as by StartContext: C6. If ctx has a deadline,
+//	                   and a worker sleeps, the start is a lend: C6 or C7. The task comes first
+//	                   there, since the body may ask for the deadline, which is the task's
+//	C4  LendCalls      the coroutine calls Go. If ctx never ends, the goroutine makes the call,
+//	                   and lends its thread once more (callHere): C4, C5 or C7. Else the
+//	                   coroutine gets a task, and the offload pool makes the call: C6
+//	C5  LendSuspended  the coroutine goes on on the workers, and gets a task: C6
+//	C6  callWaits      the goroutine waits for the task: the end
+//	C7  LendEnded      the result is there: the end
+//	C8  below 0        nothing was started, and the outcome is an error: the end
+//
+// An error of C1, C2 or C3 is the end, too: nothing was started.
+//
+// C1 asks ctx whether it has ended, may end, and has a deadline; it asks context.Background()
+// nothing. What a task needs of ctx (startcontext.go) is asked in C3, or the first time that C4 or
+// C5 comes. There the coroutine runs already. If ctx then panics, or if the function that C4 calls
+// ends the goroutine, the coroutine goes on without the goroutine (leave).
+//
+// In a bubble of testing/synctest C3 refuses a context that may end. Nobody outside is to ask such
+// a context: C4 makes the call in any case, and the task of C5 has another context. C6 cancels the
+// coroutine, since the goroutine cannot wait.
+
+// callWaits is C6.
+const callWaits = csrc.LendNever + 1
+
 // Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
 // do, for about the price of three cgo calls. If a worker of s sleeps, the coroutine runs on the
 // calling goroutine's thread, which stands in for that worker: no thread is woken, and there is no
@@ -42,31 +78,31 @@ import (
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
-	if out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); out != csrc.LendEnded {
-		return f.callOn(ctx, s, &arg, &l, out, err)
+	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != csrc.LendEnded {
+		_, r, err := f.callOn(ctx, s, &arg, &l, at, err)
+		return r, err
 	}
-	s.edge.Acquire()
+	s.edge.Acquire() // as ended does
 	runtime.KeepAlive(s)
 	if !l.IsOK() {
-		return *new(R), endError(&l)
+		return *new(R), errorOf(l.Ended())
 	}
 	return *(*R)(l.Result()), nil
 }
 
-// lend checks what Call is given, and starts the coroutine in a lend. With a deadline it comes to
-// LendNone.
+// lend is C1. On an error it returns LendNever.
 func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
-		return csrc.LendNone, ctxerr.Of(ctx)
+		return csrc.LendNever, ctxerr.Of(ctx)
 	}
 	if err := s.ready(spec); err != nil {
-		return csrc.LendNone, err
+		return csrc.LendNever, err
 	}
 	if s.closed.Load() {
-		return csrc.LendNone, ErrClosed
+		return csrc.LendNever, ErrClosed
 	}
 	if spec.Flags != 0 || !s.core.Lends() {
 		return csrc.LendNever, nil
@@ -99,67 +135,138 @@ const (
 // soon is how long Call tries again: as long as it takes to wake a worker's thread.
 const soon = 50 * time.Microsecond
 
-// lendSoon is lend for a call that found no worker asleep. As long as that pays, it tries again for
-// a while, and lets other goroutines run meanwhile: a worker that is lent, or has one short
-// coroutine to run, sleeps sooner than a thread is woken. A thread that is woken also competes with
-// the lenders for CPUs; their calls then take longer, and more calls find no worker asleep. If ctx
-// has a deadline, lendSoon only waits: lendUntil lends.
+// lendSoon is C2. A worker that is lent, or has one short coroutine to run, sleeps sooner than a
+// thread is woken: so lendSoon lets other goroutines run, and tries again. A thread that is woken
+// also competes with the lenders for CPUs; their calls then take longer, and more calls find no
+// worker asleep.
 func (s *Scheduler) lendSoon(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer,
 	l *csrc.Lend,
-) (out csrc.Outcome, err error) {
+) (csrc.Outcome, error) {
 	_, until := ctx.Deadline()
 	if !policy.HasTryAgain || until && s.core.MayLend() || !s.again.Try() {
-		return csrc.LendNone, nil
+		return csrc.LendNever, nil
 	}
 	if err := outside(); err != nil {
-		return csrc.LendNone, err
+		return csrc.LendNever, err
 	}
-	out = csrc.LendNone
-	sleeps := false
-	for end := time.Now().Add(soon); !sleeps && time.Now().Before(end); {
+	for end := time.Now().Add(soon); time.Now().Before(end); {
 		runtime.Gosched()
-		if sleeps = s.core.MayLend(); sleeps && !until {
-			out, err = s.lend(ctx, spec, arg, l)
-			sleeps = out != csrc.LendNone || err != nil
+		if !s.core.MayLend() {
+			continue
+		}
+		at, err := csrc.LendNever, error(nil)
+		if !until {
+			at, err = s.lend(ctx, spec, arg, l)
+		}
+		if at != csrc.LendNone {
+			s.again.Tell(true)
+			return at, err
 		}
 	}
-	s.again.Tell(sleeps)
-	return out, err
+	s.again.Tell(false)
+	return csrc.LendNever, nil
 }
 
-// callOn is the rest of Call, for a coroutine that has not ended at once.
+// callOn is Call from the state at on, or from an error of C1. It returns the task, if it has
+// waited for that.
 //
 //go:noinline
 func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
-	out csrc.Outcome, err error,
-) (R, error) {
-	if err != nil {
-		return *new(R), err
+	at csrc.Outcome, err error,
+) (t *Task[R], r R, _ error) {
+	var own startContext
+	defer func() {
+		if at == csrc.LendCalls || at == csrc.LendSuspended {
+			s.leave(own, l, at)
+		}
+	}()
+	for err == nil {
+		switch at {
+		case csrc.LendNone: // C2
+			at, err = s.lendSoon(ctx, &f.spec, unsafe.Pointer(arg), l)
+		case csrc.LendNever: // C3
+			at = callWaits
+			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
+				at = csrc.LendEnded
+			} else if l.Outcome() == csrc.LendCalls {
+				s.offload.Give(l.Call())
+			}
+		case csrc.LendCalls: // C4
+			if own.ask(ctx); own.ctx.Done() == nil || bubble.In() {
+				at = s.callHere(own.ctx, l)
+				break
+			}
+			t, at = taskOf[R](own, s, l), callWaits
+			s.offload.Give(l.Call())
+		case csrc.LendSuspended: // C5
+			if own.ask(ctx); bubble.In() {
+				own.drop()
+				own = startContext{ctx: background}
+			}
+			t, at = taskOf[R](own, s, l), callWaits
+		case callWaits: // C6
+			if r, err = t.Wait(ctx); err == ErrBubble {
+				t.Cancel()
+			}
+			return t, r, err
+		case csrc.LendEnded: // C7
+			own.drop()
+			r, err = ended[R](s, l)
+			return nil, r, err
+		default: // C8
+			err = statusError(csrc.Status(at), ofScheduler)
+		}
 	}
-	t, r, err := f.goOn(ctx, s, arg, l, out)
-	if t != nil {
-		r, err = t.waitIn(ctx)
-	}
-	return r, err
+	return nil, r, err
 }
 
-// waitIn is Wait for a call, whose coroutine is of no use if nobody can wait for it.
-func (t *Task[R]) waitIn(ctx context.Context) (R, error) {
-	r, err := t.Wait(ctx)
-	if err == ErrBubble {
+// callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame.
+func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
+	call := l.Call()
+	if isBackground(ctx) {
+		s.offload.Here(nil, call)
+	} else {
+		s.offload.Here(ctx, call)
+	}
+	s.edge.Release()
+	at := s.core.LendOn(l)
+	if at == csrc.LendNone {
+		s.core.Complete(call)
+		return csrc.LendSuspended
+	}
+	return at
+}
+
+// taskOf makes the task of a coroutine that was started by a lend, and is at C4 or C5.
+func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
+	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
+		hooks: &taskHooks{ctx: own.ctx}}
+	t.mu.Lock() // keeps complete waiting
+	t.enlist()
+	if !t.join.Adopt(t.id) { // it has ended
+		s.poller.release(t.id)
+		t.finish()
+		t.tell()
+	}
+	t.made()
+	t.mu.Unlock()
+	if own.ctx.Done() != nil {
+		t.bind(own, false)
+	}
+	return t
+}
+
+// leave is for a goroutine that leaves its call in C4 or C5, by a panic or by runtime.Goexit: the
+// coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
+func (s *Scheduler) leave(own startContext, l *csrc.Lend, at csrc.Outcome) {
+	t := taskOf[None](startContext{ctx: background}, s, l)
+	if own.ctx == nil {
 		t.Cancel()
+		if at == csrc.LendCalls {
+			s.offload.Give(l.Call())
+		}
 	}
-	return r, err
-}
-
-// begin is Call up to where the goroutine waits for the task. Without a task, it is the whole Call.
-func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R], r R, err error) {
-	var l csrc.Lend
-	out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l)
-	if err != nil {
-		return nil, r, err
-	}
-	return f.goOn(ctx, s, &arg, &l, out)
+	own.drop()
 }
 
 // ended is the result of a coroutine that has ended in a lend.
@@ -167,62 +274,10 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if !l.IsOK() {
-		return r, endError(l)
+		return r, errorOf(l.Ended())
 	}
 	return *(*R)(l.Result()), nil
 }
-
-// goOn does the rest of a call whose lend has come out so. It does not wait for the coroutine.
-func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
-	out csrc.Outcome,
-) (t *Task[R], r R, err error) {
-	if out == csrc.LendNone {
-		if out, err = s.lendSoon(ctx, &f.spec, unsafe.Pointer(arg), l); err != nil {
-			return nil, r, err
-		}
-	}
-	if isBackground(ctx) {
-		for out == csrc.LendCalls {
-			out = s.callHere(noContext, l)
-		}
-	}
-	if out == csrc.LendEnded {
-		r, err = ended[R](s, l)
-		return nil, r, err
-	}
-	var own startContext
-	if out == csrc.LendCalls || out == csrc.LendSuspended {
-		own = s.contextOf(ctx, l, out)
-	}
-	for out == csrc.LendCalls && (own.ctx.Done() == nil || bubble.In()) {
-		out = s.callHere(own.ctx, l)
-	}
-	if out == csrc.LendSuspended && bubble.In() { // nobody outside is to ask ctx: waitIn cancels
-		own.drop()
-		own = startContext{ctx: background}
-	}
-	switch out {
-	case csrc.LendNone, csrc.LendNever:
-		if _, has := ctx.Deadline(); has && f.spec.Flags == 0 && s.core.MayLend() {
-			return f.lendUntil(ctx, s, *arg)
-		}
-		t, err = f.StartContext(ctx, s, *arg)
-	case csrc.LendCalls:
-		t = taskOf[R](own, s, l)
-		s.offload.Give(l.Call())
-	case csrc.LendSuspended:
-		t = taskOf[R](own, s, l)
-	case csrc.LendEnded:
-		own.drop()
-		r, err = ended[R](s, l)
-	default:
-		err = statusError(csrc.Status(out), ofScheduler)
-	}
-	return t, r, err
-}
-
-// endError is the error of a coroutine that has ended in a lend, and not with OK.
-func endError(l *csrc.Lend) error { return errorOf(l.Ended()) }
 
 // errorOf is the error of a coroutine that has ended with a status.
 func errorOf(status csrc.Status, failure *csrc.Failure) error {
@@ -230,141 +285,4 @@ func errorOf(status csrc.Status, failure *csrc.Failure) error {
 		return newBodyError(failure)
 	}
 	return statusError(status, ofScheduler)
-}
-
-// lendUntil is begin with a context that has a deadline. The body may ask for the deadline, which
-// the core knows under the id of a task: so the task is made first.
-func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
-	task *Task[R], r R, err error,
-) {
-	if err := outside(); err != nil {
-		return nil, r, err
-	}
-	own := newStartContext(ctx)
-	awaited := s.awaitIf(true)
-	t := &Task[R]{s: s, registered: true, hasDeadline: true, hooks: &taskHooks{ctx: own.ctx}}
-	var l csrc.Lend
-	out, err := f.lendTask(t, own, &arg, &l)
-	if err == nil && (out == csrc.LendSuspended || out == csrc.LendCalls) {
-		t.bind(own, awaited)
-		if out == csrc.LendCalls {
-			s.offload.Give(l.Call())
-		}
-		return t, r, nil
-	}
-	s.deadlineOver(awaited)
-	switch {
-	case err != nil:
-		own.drop()
-		return nil, r, err
-	case out == csrc.LendEnded:
-		own.drop()
-		r, err = ended[R](s, &l)
-		return nil, r, err
-	}
-	t, err = f.startBound(own, s, arg, false)
-	if err != nil {
-		own.drop()
-	}
-	return t, r, err
-}
-
-// lendTask lends the thread to the coroutine of t. If that goes on elsewhere, the poller hears of
-// its end.
-func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend) (
-	csrc.Outcome, error,
-) {
-	s := t.s
-	t.mu.Lock() // keeps complete waiting
-	defer t.mu.Unlock()
-	if !s.offload.Contexts.Load() {
-		s.offload.Contexts.Store(true)
-	}
-	t.id = s.poller.reserve(t)
-	if !s.core.SetDeadline(t.id, time.Until(own.deadline)) {
-		t.hasDeadline = false
-		s.poller.release(t.id)
-		return csrc.LendNone, ErrNoMemory
-	}
-	s.edge.Release()
-	out := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
-	if out == csrc.LendSuspended || out == csrc.LendCalls {
-		t.join, t.handle = l.Joinable(), Handle(l.Handle())
-		t.made()
-		return out, nil
-	}
-	s.poller.release(t.id)
-	if out < 0 {
-		return out, statusError(csrc.Status(out), ofScheduler)
-	}
-	return out, nil
-}
-
-// contextOf asks ctx for what l's coroutine needs. If a method of a user's context panics, the
-// coroutine goes on without the goroutine, canceled.
-func (s *Scheduler) contextOf(ctx context.Context, l *csrc.Lend, out csrc.Outcome) startContext {
-	asked := false
-	defer func() {
-		if asked {
-			return
-		}
-		t := abandon(s, l)
-		t.Cancel()
-		if out == csrc.LendCalls {
-			s.offload.Give(l.Call())
-		}
-	}()
-	own := newStartContext(ctx)
-	asked = true
-	return own
-}
-
-// noContext stands for the background's.
-var noContext context.Context
-
-// callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame, or
-// noContext.
-func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
-	call := l.Call()
-	s.offload.Here(ctx, call, func() { _ = abandon(s, l) })
-	s.edge.Release()
-	out := s.core.LendOn(l)
-	if out == csrc.LendNone {
-		s.core.Complete(call)
-		return csrc.LendSuspended
-	}
-	return out
-}
-
-// taskOf makes the task of a coroutine that was started by a lend and goes on elsewhere.
-func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
-	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
-		hooks: &taskHooks{ctx: own.ctx}}
-	if !s.offload.Contexts.Load() {
-		s.offload.Contexts.Store(true)
-	}
-	if t.takeOver(); own.ctx.Done() != nil {
-		t.bind(own, false)
-	}
-	return t
-}
-
-// takeOver has the poller complete t, or takes the end that has come.
-func (t *Task[R]) takeOver() {
-	t.mu.Lock() // keeps complete waiting
-	defer t.mu.Unlock()
-	t.id = t.s.poller.reserve(t)
-	if !t.join.Adopt(t.id) {
-		t.s.poller.release(t.id)
-		t.finish()
-		t.tell()
-	}
-	t.made()
-}
-
-// abandon is for a goroutine that leaves l's coroutine to itself: nobody waits for the end.
-func abandon(s *Scheduler, l *csrc.Lend) *Task[None] {
-	t := &Task[None]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle())}
-	t.takeOver()
-	return t
 }

@@ -85,10 +85,10 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	}
 	s.leaders.Add(1)
 	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8}}
-	t, _, err := lead.begin(ctx, s, many.Address())
-	if t != nil {
-		_, err = t.waitIn(ctx)
-	}
+	address := many.Address()
+	var l csrc.Lend
+	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
+	t, _, err := lead.callOn(ctx, s, &address, &l, at, err)
 	switch {
 	case err != nil && t != nil: // the calls go on
 		t.whenDone(func() {

@@ -45,7 +45,8 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
 		// counted: its error cancels others
-		return f.startFor(g.ctx, g.deadline, g.s, arg, g.s.paused)
+		return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, arg,
+			g.s.paused, nil)
 	})
 }
 
@@ -61,10 +62,13 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	if !s.core.MayLend() {
 		return nil, nil
 	}
+	if leak.On() {
+		leak.Meet(leakable{s})
+	}
 	var l csrc.Lend
 	s.edge.Release()
-	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true, 0)
-	switch out {
+	at := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true, 0)
+	switch at {
 	case csrc.LendEnded:
 		t := &Task[R]{s: s, handle: Handle(l.Handle())}
 		t.result, t.err = ended[R](s, &l)
@@ -78,7 +82,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	case csrc.LendNone, csrc.LendNever:
 		return nil, nil
 	}
-	return nil, statusError(csrc.Status(out), ofScheduler)
+	return nil, statusError(csrc.Status(at), ofScheduler)
 }
 
 // launch starts the coroutine of t: with its id, if t is registered.
@@ -110,29 +114,52 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 }
 
 // startFor is Start of a task that the poller has from the start: nobody else can join it, and its
-// end is heard of. ctx: a tame context. until: its deadline, zero if it has none. counted: the end
-// is heard of before anything rests.
+// end is heard of. counted: the end is heard of before anything rests. l: if own has a deadline,
+// and a worker sleeps, the start is a lend; without a Task and an error the coroutine has ended in
+// it.
 func (f Func[A, R]) startFor(
-	ctx context.Context, until time.Time, s *Scheduler, arg A, counted bool,
+	own startContext, s *Scheduler, arg A, counted bool, l *csrc.Lend,
 ) (*Task[R], error) {
-	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx},
-		hasDeadline: !until.IsZero()} // set before the poller has the task
+	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: own.ctx},
+		hasDeadline: !own.deadline.IsZero()} // set before the poller has the task
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
-	if !s.offload.Contexts.Load() {
-		s.offload.Contexts.Store(true)
-	}
-	t.id = s.poller.reserve(t)
-	if t.hasDeadline && !s.core.SetDeadline(t.id, time.Until(until)) {
+	t.enlist()
+	if t.hasDeadline && !s.core.SetDeadline(t.id, time.Until(own.deadline)) {
 		t.hasDeadline = false
 		s.poller.release(t.id)
 		return nil, ErrNoMemory
 	}
-	if err := f.launch(t, arg); err != nil {
+	at, err := f.launchHere(t, &arg, l)
+	if at == csrc.LendNone || at == csrc.LendNever {
+		err = f.launch(t, arg)
+	}
+	if at == csrc.LendEnded || err != nil {
 		s.poller.release(t.id)
 		return nil, err
 	}
 	return t, nil
+}
+
+// launchHere is launch by a lend, of a task with a deadline. It returns what that has come to.
+func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *csrc.Lend) (csrc.Outcome, error) {
+	s := t.s
+	if l == nil || !t.hasDeadline || f.spec.Flags != 0 || !s.core.MayLend() {
+		return csrc.LendNone, nil
+	}
+	if leak.On() {
+		leak.Meet(leakable{s})
+	}
+	s.edge.Release()
+	at := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
+	if at < 0 {
+		return at, statusError(csrc.Status(at), ofScheduler)
+	}
+	if at == csrc.LendSuspended || at == csrc.LendCalls {
+		t.join, t.handle = l.Joinable(), Handle(l.Handle())
+		t.made()
+	}
+	return at, nil
 }
 
 // StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine
@@ -148,6 +175,13 @@ func (f Func[A, R]) startFor(
 // no error. The body may ask for the deadline, by coro_deadline. If the context has ended before,
 // StartContext returns its cause, and nothing was started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
+	return f.startWith(ctx, in, arg, nil)
+}
+
+// startWith is StartContext; l is as of startFor.
+func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *csrc.Lend) (
+	*Task[R], error,
+) {
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
@@ -161,9 +195,9 @@ func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R]
 	if g != nil {
 		t, err = f.startMemberContext(own, g, arg)
 	} else {
-		t, err = f.startBound(own, s, arg, false)
+		t, err = f.startBound(own, s, arg, false, l)
 	}
-	if err != nil {
+	if t == nil {
 		own.drop()
 	}
 	return t, err
@@ -173,20 +207,20 @@ func (f Func[A, R]) startMemberContext(
 	ctx startContext, g *Group, arg A,
 ) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
-		return f.startBound(ctx.in(g), g.s, arg, g.s.paused)
+		return f.startBound(ctx.in(g), g.s, arg, g.s.paused, nil)
 	})
 }
 
 // startBound is startFor of a task that the end of ctx cancels.
 func (f Func[A, R]) startBound(
-	ctx startContext, s *Scheduler, arg A, counted bool,
+	ctx startContext, s *Scheduler, arg A, counted bool, l *csrc.Lend,
 ) (*Task[R], error) {
 	if ctx.ctx.Done() == nil {
-		return f.startFor(ctx.ctx, ctx.deadline, s, arg, counted)
+		return f.startFor(ctx, s, arg, counted, l)
 	}
 	awaited := s.awaitIf(ctx.hasDeadline)
-	t, err := f.startFor(ctx.ctx, ctx.deadline, s, arg, counted)
-	if err != nil {
+	t, err := f.startFor(ctx, s, arg, counted, l)
+	if t == nil {
 		s.deadlineOver(awaited)
 		return nil, err
 	}

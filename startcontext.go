@@ -155,9 +155,19 @@ func mayBind(ctx context.Context) error {
 // newStartContext asks ctx, which may be the user's own, and panic, for all that is needed. Nothing
 // is held then.
 func newStartContext(ctx context.Context) (s startContext) {
+	if isBackground(ctx) {
+		return startContext{ctx: ctx}
+	}
 	s.deadline, s.hasDeadline = ctx.Deadline()
 	s.ctx, s.free = tame(ctx)
 	return s
+}
+
+// ask is newStartContext, once.
+func (s *startContext) ask(ctx context.Context) {
+	if s.ctx == nil {
+		*s = newStartContext(ctx)
+	}
 }
 
 // in is the context of a member of the group.

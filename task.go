@@ -177,6 +177,14 @@ func (t *Task[R]) awaitLocked() (bool, error) {
 	return true, nil
 }
 
+// enlist gives the task the id by which the poller is told of the end.
+func (t *Task[R]) enlist() {
+	if !t.s.offload.Contexts.Load() {
+		t.s.offload.Contexts.Store(true)
+	}
+	t.id = t.s.poller.reserve(t)
+}
+
 // register sees to it that the task is completed. False: it has ended, or a C body joins it.
 func (t *Task[R]) register() bool {
 	if !t.registered {

@@ -77,6 +77,9 @@ func (s *Scheduler) LendOn(l *Lend) Outcome {
 	return Outcome(l.c.outcome)
 }
 
+// Outcome is what the last lend with l has come to; LendEnded if there was none.
+func (l *Lend) Outcome() Outcome { return Outcome(l.c.outcome) }
+
 // Lends tells whether workers of s are lent.
 func (s *Scheduler) Lends() bool { return s.c.lends != 0 }
 

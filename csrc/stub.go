@@ -426,6 +426,7 @@ func (*Lend) Ended() (Status, *Failure) { return Again, nil }
 func (*Lend) Handle() uint64            { return 0 }
 func (*Lend) IsOK() bool                { return false }
 func (*Lend) Joinable() Joinable        { return Joinable{} }
+func (*Lend) Outcome() Outcome          { return 0 }
 func (*Lend) Result() unsafe.Pointer    { return nil }
 
 func (Many) Address() uintptr               { return 0 }

@@ -19,8 +19,8 @@ const (
 // Here makes the call c on the calling goroutine. ctx is the context that the calling coroutine
 // belongs to; nil: the background's. It never ends, and its methods but Value are no user's code.
 // When Here returns the call has ended, and is to be completed. If the function ends its goroutine
-// instead, Here completes the call, and calls left.
-func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
+// instead, Here completes the call.
+func (p *Pool) Here(ctx context.Context, c *csrc.Call) {
 	w := p.enter(c, ctx)
 	stays := false
 	defer func() {
@@ -30,7 +30,6 @@ func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
 		p.leave(w)
 		if !stays {
 			p.Edge.Release()
-			left()
 			p.Core.Complete(c)
 		}
 	}()
