@@ -247,3 +247,41 @@ func TestAContextThatBlocksDuringACallHoldsUpNobody(t *testing.T) {
 		require.NoError(t, s.Close(soon(t)))
 	})
 }
+
+// The body goes on elsewhere while the calling thread runs what the body has spawned, which computes
+// for long: only the caller waits for that.
+func TestACallWhoseThreadIsBusyHoldsUpNobody(t *testing.T) {
+	callBeside := coro.MustFunc[testbody.Call, testbody.Came](testbody.CallBeside)
+	called := make(chan struct{}, 1)
+	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		called <- struct{}{}
+		return 0, nil
+	})
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		ends, cancel := context.WithCancel(background)
+		defer cancel()
+		late, end := context.WithTimeout(background, time.Hour)
+		defer end()
+		for i := range 12 {
+			ctx := []context.Context{background, ends, late}[i%3]
+			testbody.Reset()
+			untilLent(t, s)
+			asleep(t, s)
+			failures := make(chan error)
+			go func() {
+				_, err := callBeside.Call(ctx, s, testbody.Call{ID: uint32(id), How: how,
+					ArgBytes: 8, ResultBytes: 8})
+				failures <- err
+			}()
+			receive(t, called)
+			task, err := square.StartContext(ends, s, 7)
+			require.NoError(t, err)
+			got, err := task.Wait(soon(t))
+			require.NoError(t, err)
+			assert.EqualValues(t, 49, got)
+			testbody.Stop()
+			assert.NoError(t, receive(t, failures))
+		}
+		finish(t, s)
+	})
+}

@@ -141,7 +141,9 @@ func (f Func[A, R]) startFor(
 	return t, nil
 }
 
-// launchHere is launch by a lend, of a task with a deadline. It returns what that has come to.
+// launchHere is launch by a lend, of a task with a deadline. It returns what that has come to. The
+// lend may last: the mutex is not held meanwhile, and if complete comes, it leaves the end to
+// launchHere, which knows the record then.
 func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *csrc.Lend) (csrc.Outcome, error) {
 	s := t.s
 	if l == nil || !t.hasDeadline || f.spec.Flags != 0 || !s.core.MayLend() {
@@ -151,14 +153,22 @@ func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *csrc.Lend) (csrc.Outcome,
 		leak.Meet(leakable{s})
 	}
 	s.edge.Release()
+	t.isLent = true
+	t.mu.Unlock()
 	at := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
+	t.mu.Lock()
 	if at < 0 {
 		return at, statusError(csrc.Status(at), ofScheduler)
 	}
 	if at == csrc.LendSuspended || at == csrc.LendCalls {
 		t.join, t.handle = l.Joinable(), Handle(l.Handle())
 		t.made()
+		if !t.isLent {
+			t.finish()
+			t.tell()
+		}
 	}
+	t.isLent = false
 	return at, nil
 }
 

@@ -25,6 +25,7 @@ type Task[R any] struct {
 
 	isBody      bool // the coroutine has a Go body, which completes the task
 	hasDeadline bool // the core knows a deadline under the id
+	isLent      bool // the start is a lend, which has not come back; with mu
 
 	mu          sync.Mutex
 	registered  bool   // complete will be called
@@ -217,6 +218,10 @@ func (t *Task[R]) isAwaited() bool {
 func (t *Task[R]) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.isLent {
+		t.isLent = false // for launchHere
+		return
+	}
 	t.finish()
 	t.tell()
 	if t.counted {

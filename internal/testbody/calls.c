@@ -28,6 +28,13 @@ void testbody_call(void *arg, void *result)
 	*(struct testbody_came *)result = testbody_call_here(*(struct testbody_call *)arg);
 }
 
+void testbody_call_beside(void *arg, void *result)
+{
+	coro_spawn(testbody_spin, NULL, 0);
+	coro_yield();
+	testbody_call(arg, result);
+}
+
 void testbody_calls(void *arg, void *result)
 {
 	struct testbody_calls a = *(struct testbody_calls *)arg;

@@ -14,10 +14,11 @@ import (
 
 // The bodies of calls.h.
 var (
-	CallOne   = unsafe.Pointer(C.testbody_call)
-	CallMany  = unsafe.Pointer(C.testbody_calls)
-	TurnCalls = unsafe.Pointer(C.testbody_turn_call)
-	Name      = unsafe.Pointer(C.testbody_name)
+	CallOne    = unsafe.Pointer(C.testbody_call)
+	CallBeside = unsafe.Pointer(C.testbody_call_beside)
+	CallMany   = unsafe.Pointer(C.testbody_calls)
+	TurnCalls  = unsafe.Pointer(C.testbody_turn_call)
+	Name       = unsafe.Pointer(C.testbody_name)
 )
 
 // Call has the layout of struct testbody_call, Came of testbody_came, Calls of testbody_calls.

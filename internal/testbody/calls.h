@@ -20,6 +20,7 @@ struct testbody_came {
 	char start[28];
 };
 void testbody_call(void *arg, void *result);
+void testbody_call_beside(void *arg, void *result); /* spawns testbody_spin, and yields first */
 struct testbody_came testbody_call_here(struct testbody_call a); /* the same as a plain function */
 
 /* n calls of an int64 -> int64 function that adds 1, with a yield after each k-th (0: none); adds
