@@ -71,7 +71,7 @@ func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*deliv
 
 // handleAll handles a batch, or loses the hold, or leaves the rest as the hold is left.
 func (a *activation[S, M]) handleAll(batch []*delivery) {
-	for wait := 5 * time.Millisecond; len(batch) > 0; {
+	for wait := retryFirst; len(batch) > 0; {
 		if !a.h.goesOn() {
 			return // not acked
 		}
@@ -82,7 +82,7 @@ func (a *activation[S, M]) handleAll(batch []*delivery) {
 		err := a.do(batch[:n])
 		switch {
 		case err == nil:
-			batch, wait = batch[n:], 5*time.Millisecond
+			batch, wait = batch[n:], retryFirst
 			continue
 		case errors.Is(err, errDeposed):
 			a.h.lose(err)
@@ -254,7 +254,7 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 	}
 	to := snapshot{a.h.token, a.snap.seq, a.snap.at, a.snap.ids, data}
 	bytes := to.encode()
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, a.h.n.o.TTL/4) {
+	for wait := retryFirst; ; wait = min(2*wait, a.h.n.o.TTL/4) {
 		r, err := a.h.n.link.store(states).put(a.h.ctx, snapshotKey(a.k.name, a.key), bytes,
 			a.revision)
 		switch {

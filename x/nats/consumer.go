@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -82,8 +81,8 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 		}
 	}
 	c.at, err = from.Consume(handle, jetstream.PullMaxMessages(room),
-		jetstream.PullExpiry(max(4*time.Second, l.o.TTL)),
-		jetstream.PullHeartbeat(2*time.Second),
+		jetstream.PullExpiry(max(pullExpiry, l.o.TTL)),
+		jetstream.PullHeartbeat(pullHeartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { lost(err) }))
 	if err != nil {
 		return nil, clear(err)

@@ -78,7 +78,7 @@ func (n *Node) take(p int, revision uint64, session string) {
 		revision)
 	if err != nil {
 		if errors.Is(err, errRevision) { // the view comes later than the change; or has not come at all
-			n.pause(10 * time.Millisecond)
+			n.pause(viewPause)
 		}
 		give(err)
 		return

@@ -17,11 +17,6 @@ type logQueue struct {
 	dropped atomic.Int64
 }
 
-const (
-	logMost = 1000
-	logEnd  = time.Second // the end of a node waits for its last records so long
-)
-
 func newLogQueue(n *Node, to slog.Handler) *logQueue {
 	return &logQueue{to: to, by: caller{n: n}, calls: newCalls()}
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// idsLast is how long ids of messages are remembered, by JetStream and by Loopback.
-const idsLast = 2 * time.Minute
-
 // loopIDs are the ids of messages that were published lately. Each takes some 60 bytes.
 type loopIDs struct {
 	seeds [2]maphash.Seed

@@ -76,7 +76,7 @@ func Join(ctx context.Context, t Transport, o Options) (n *Node, err error) {
 // tryJoin is one try of Join.
 func tryJoin(ctx context.Context, t Transport, o Options, id string) (*Node, error) {
 	n := &Node{o: o, id: id, woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
-		taking: make(chan struct{}, 16), done: make(chan struct{}),
+		taking: make(chan struct{}, takingAtOnce), done: make(chan struct{}),
 		kinds: map[string]behaviour{},
 		holds: map[int]*hold{}, view: newView()}
 	if h := o.Log.Handler(); h != slog.DiscardHandler {
@@ -280,7 +280,7 @@ func (n *Node) Leave(ctx context.Context) error {
 		if n.busy() { // some are taken, or released already
 			select {
 			case <-n.woken:
-			case <-time.After(10 * time.Millisecond):
+			case <-time.After(viewPause):
 			case <-ctx.Done():
 			}
 		}

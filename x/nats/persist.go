@@ -36,7 +36,7 @@ func persist(
 		return ended(ctx)
 	}
 	var last error
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, most) {
+	for wait := callFirst; ; wait = min(2*wait, most) {
 		again, err := f()
 		switch {
 		case err == nil:

@@ -35,8 +35,7 @@ type streamLink struct {
 
 const (
 	metaPartitions = "coro-partitions"
-	callTime       = 5 * time.Second // one call of JetStream takes at most
-	defaultBytes   = 1 << 30         // see createStream
+	defaultBytes   = 1 << 30 // see createStream
 	leastBytes     = 1 << 10
 )
 
