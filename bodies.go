@@ -3,7 +3,6 @@ package coro
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/race"
@@ -41,7 +40,7 @@ type executorPool struct {
 	active     int // executors that are not idle; 0: the pool sleeps
 	goroutines []*bodyGoroutine
 	closed     bool
-	items      [64]csrc.GoWorkerItem
+	items      [itemsAtOnce]csrc.GoWorkerItem
 }
 
 // A bodyEnds counts the ends of bodies that came to no result.
@@ -57,18 +56,6 @@ func (e *bodyEnds) unstarted(closed bool) {
 		e.canceled.Add(1)
 	}
 }
-
-const (
-	poolShare = 64 // most that an executor takes from the pool's queue at once
-	poolSpins = 40 // looks of an executor at the inbox before it becomes idle
-	// most executors besides those that the user wants, while those are stuck
-	poolStandIns   = 256
-	goroutinesKept = 256 // idle goroutines of ended bodies, for the next ones
-
-	// Between two looks of the poller.
-	lookLeast = 200 * time.Microsecond
-	lookMost  = 10 * time.Millisecond
-)
 
 func (p *executorPool) init(s *Scheduler, executors int) {
 	p.s, p.core, p.most = s, s.core.GoWorker(), executors

@@ -22,15 +22,6 @@ import (
 // that have passed the channel's end tells which one (the leaf returns that: to read the number
 // here would bring its cache line twice), or a count in the cache line that the wait writes.
 
-const (
-	budgetTurn = 20 * time.Microsecond // how long a turn of waits that end at once may be
-	budgetLook = 10 * time.Microsecond // looks at the clock are about that far apart
-	waitsMost  = 256                   // waits from one look to the next, at most
-
-	sampleFirst = csrc.SampleFirst // one wait in 16 is looked at, to begin with,
-	sampleMost  = 64               // and one in 64 at least
-)
-
 // A budget belongs to a goroutine that runs bodies, and only that uses it.
 type budget struct {
 	left   int32         // waits until the next look

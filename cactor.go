@@ -241,7 +241,7 @@ type goActor struct {
 	stop     func() bool
 	ends     *panicked.Hook[CReceiver]
 	ended    atomic.Bool
-	batch    [64]CMessage
+	batch    [cBatch]CMessage
 }
 
 // goActors has them by number.

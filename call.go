@@ -123,18 +123,6 @@ func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointe
 	return s.core.Lend(l, spec, arg, csrc.JoinLender, false, budget), nil
 }
 
-// How long the thread of a Call or CallN runs what the coroutine has spawned, while nothing else
-// wants the worker. To go on on the worker's own thread would cost two wake-ups. helps: after that,
-// Go's monitor takes the goroutine's P away in any case. helpsBriefly: the context may end, and is
-// not heard meanwhile.
-const (
-	helps        = 10 * time.Millisecond
-	helpsBriefly = 100 * time.Microsecond
-)
-
-// soon is how long Call tries again: as long as it takes to wake a worker's thread.
-const soon = 50 * time.Microsecond
-
 // lendSoon is C2. A worker that is lent, or has one short coroutine to run, sleeps sooner than a
 // thread is woken: so lendSoon lets other goroutines run, and tries again. A thread that is woken
 // also competes with the lenders for CPUs; their calls then take longer, and more calls find no

@@ -8,9 +8,6 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// callsAtOnce is the most calls that CallN makes together.
-const callsAtOnce = 1 << 13
-
 // A CallError is the error of one call of many.
 type CallError struct {
 	Index int   // of the call

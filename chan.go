@@ -141,11 +141,6 @@ func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.S
 	return status, err
 }
 
-// callsInARow is how many values are tried by cgo at first, once a value had to be passed so: the
-// other end sleeps, rather than looks for values. It is sampleMost, so that one of them at least is
-// looked at, whatever the channel's mask is.
-const callsInARow = sampleMost
-
 // goesByCall is how many values, from the next on, are to be tried by cgo at first. It is racy, a
 // hint.
 func (c *Chan[T]) goesByCall() int32 {

@@ -9,13 +9,6 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
-// closeGrace is how long Close waits for canceled coroutines to end by themselves; it looks every
-// closeLook whether they have.
-const (
-	closeGrace = time.Second
-	closeLook  = 10 * time.Millisecond
-)
-
 // Close takes no more work, waits until every coroutine has ended, joins the threads and frees the
 // memory. Results of Tasks stay until they are waited for. Daemons are canceled when all others
 // have ended, and with them what they spawn then. A paused scheduler drops coroutines that never

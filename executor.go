@@ -193,9 +193,6 @@ func (e *executor) letIn() (first *Coroutine) {
 	return first
 }
 
-// stirLess: an executor takes from another if it has less than half as much to do, and this less.
-const stirLess = 8
-
 // stir takes from another executor if that has far more to do. All are busy then: nobody steals.
 func (e *executor) stir() {
 	others := e.pool.all()

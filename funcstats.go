@@ -48,9 +48,6 @@ func (s *Scheduler) StatsByFunc() []FuncStats {
 	return list
 }
 
-// crowdLook is the time between two looks for functions with too many coroutines.
-const crowdLook = 250 * time.Millisecond
-
 // WithCrowdHook calls f, on a goroutine of its own, when more than limit coroutines of one function
 // live: 1 or more. It is called again for that function when there have been no more than the limit
 // meanwhile. A goroutine looks four times a second, so a crowd that has come and gone between two

@@ -147,19 +147,9 @@ func (o *object) Free() error {
 	return nil
 }
 
-// garbageMost is the most garbage that is made at once.
-const garbageMost = 1 << 20
-
 // makeGarbage has the garbage collector, which does not see C memory, come about as soon as if so
 // many bytes of Go's memory had become garbage.
 func makeGarbage(bytes uintptr) { runtime.KeepAlive(make([]byte, min(bytes, garbageMost))) }
-
-// How long a goroutine tries before it sleeps. tryLong is about what waking both sides takes; it is
-// used where trying for that long pays.
-const (
-	tryFor  = 8 * time.Microsecond
-	tryLong = 100 * time.Microsecond
-)
 
 // A goWaiter is a goroutine that waits. The poller completes it.
 type goWaiter struct{ woken chan struct{} }
@@ -295,9 +285,6 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 	return status
 }
 
-// lookPause is the longest pause between two looks of a goroutine that waits without a poller.
-const lookPause = time.Millisecond
-
 // sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
 	done <-chan struct{}, w *goWaiter, g csrc.GoWaiter, committed bool,
@@ -315,7 +302,7 @@ func (o *object) sleep(
 		}
 	}
 	// The wait is committed, but there may be no poller any more.
-	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) {
+	for pause := lookPauseLeast; ; pause = min(2*pause, lookPause) {
 		select {
 		case <-w.woken:
 			return g.Status(), nil

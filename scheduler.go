@@ -75,7 +75,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.life, s.end = context.WithCancel(context.Background())
 	n := 1
-	for n < 4*runtime.GOMAXPROCS(0) {
+	for n < submittersPerP*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
 	s.offload.Core, s.offload.Edge, s.offload.Context = core, &s.edge, s.ctx
@@ -231,9 +231,6 @@ func (s *Scheduler) runLocked() csrc.Status {
 	}
 	return status
 }
-
-// blockedShown is how many coroutines a DeadlockError lists.
-const blockedShown = 64
 
 func (s *Scheduler) deadlock() error {
 	list, n := s.Blocked(blockedShown)

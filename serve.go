@@ -21,12 +21,6 @@ type serveConfig struct {
 	grace, linger time.Duration
 }
 
-// What holds without an option.
-const (
-	serveGrace  = 10 * time.Second
-	serveLinger = 2 * time.Second
-)
-
 // ServeLimit sets how many connections there are at once, from 1. The others wait in the kernel's
 // queue. Without it there is no limit but that of descriptors and of coroutines.
 func ServeLimit(n int) ServeOption {

@@ -178,9 +178,6 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	return max(n, 0), nil
 }
 
-// spawnChunk is the most coroutines that one cgo call spawns: about 100 µs.
-const spawnChunk = 1 << 16
-
 // SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has
 // started, and the first error of [Batch.Add] or [Batch.Flush], at which it stops. A panic in seq,
 // or a [runtime.Goexit], goes on to the caller when the coroutines of all arguments before it were

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
@@ -66,12 +65,6 @@ func (t *Task[R]) Wake() error { return t.handle.Wake() }
 // Cancel tells the coroutine to end, see Handle.Cancel. Wait then tells how the coroutine ended. If
 // it has ended already, nothing happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
-
-// How long Wait looks for the end before it sleeps: lookLong where that pays.
-const (
-	lookFor  = 2 * time.Microsecond
-	lookLong = 50 * time.Microsecond
-)
 
 func (t *Task[R]) spin() {
 	t.s.spinner.Spin(lookFor, lookLong, spin.Turns, func() bool {

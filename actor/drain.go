@@ -3,7 +3,6 @@ package actor
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/organzine/coro/internal/ctxerr"
 )
@@ -96,9 +95,6 @@ func (y *System) Drain(ctx context.Context) error {
 	}
 	return err
 }
-
-// drainGrace is how long Drain waits for the ends of actors that it stops.
-const drainGrace = time.Second
 
 func (y *System) drainAll(ctx context.Context) error {
 	for {

@@ -68,17 +68,6 @@ type executor struct {
 	held  steal.Queue[slot] // actors that have sent into deep mailboxes, for when there is nothing else
 }
 
-const (
-	// Only work of at least this size is shared: one message, one turn, or the whole queue, in
-	// ns. The executor that sends a short message handles it sooner than another one would.
-	longMessage = 250
-	longTurn    = 12_500
-	longQueue   = 50_000
-
-	shareMost = 64 // actors that an executor takes from the system's queue at once
-	stirLess  = 8  // it takes from another if it has less than half as much to do, and this less
-)
-
 // main runs turns until the system is closed.
 func (e *executor) main() {
 	defer e.caller.register()() // also after a runtime.Goexit
@@ -211,8 +200,8 @@ func (e *executor) wake() {
 // run next, if that has come from outside.
 func (e *executor) look() (next *slot) {
 	each, letsGo := e.clock.Look(e.handled)
-	if each > 0 { // it falls slowly: what is short may come between what is long
-		race.StoreUint32(&e.cost, max(uint32(min(each, time.Second)), e.cost-e.cost/8))
+	if each > 0 {
+		race.StoreUint32(&e.cost, max(uint32(min(each, time.Second)), e.cost-e.cost/costFalls))
 	}
 	e.publish()
 	if e.stuck.Load() {

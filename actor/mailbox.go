@@ -58,11 +58,7 @@ type node[M any] struct {
 	m     M
 }
 
-const (
-	bulkRoom  = 62
-	bulkDepth = 16 // how deep a mailbox is that gets bulks
-	bulkEnd   = 1 << 31
-)
+const bulkEnd = 1 << 31
 
 // A bulk has messages that follow that of its node.
 type bulk[M any] struct {

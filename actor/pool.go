@@ -9,12 +9,6 @@ import (
 	"github.com/organzine/coro/internal/plain"
 )
 
-const (
-	magazine  = 64 // nodes that are handed over at once
-	magazines = 64 // most that are kept
-	bulksKept = 64 // of one goroutine
-)
-
 // A pool has what actors of one system with messages of one type have in common.
 type pool[M any] struct {
 	sys      *System

@@ -8,10 +8,6 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// softRoom is how deep a mailbox may be before its senders are held back: a turn that sends into a
-// deeper one ends, and a goroutine outside lets others run.
-const softRoom = 256
-
 // A Ref is where messages of type M are sent: an actor's address, as Spawn returns it, or one that
 // stands for others (Adapt, RoundRobin and their like). It is a pointer, and may be compared and
 // copied. Its actor's end does not change it; the memory of an actor that has ended is kept, in
@@ -221,7 +217,3 @@ func (p *pool[M]) push(c *cell[M], m M, x *nodeExtra[M]) error {
 	}
 	return deliverWithRoom(c, m, x, 0, thisCaller())
 }
-
-// outsideLetsGo is how many messages a goroutine outside sends into a deep mailbox until it lets
-// others run.
-const outsideLetsGo = 64

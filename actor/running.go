@@ -28,9 +28,6 @@ func (e *RunningError) Error() string {
 // Unwrap returns Cause.
 func (e *RunningError) Unwrap() error { return e.Cause }
 
-// runningShown is how many actors a RunningError names.
-const runningShown = 16
-
 // running is the error of a system that is stopped, and whose actors have not ended. In the same
 // moment they may.
 func (y *System) running(cause error) error {

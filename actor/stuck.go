@@ -11,11 +11,6 @@ import (
 // for long, or waits in Go although it may not, does not get to that. So while executors are active
 // there is a tick now and then, which tells the others of such a one. At rest there is none.
 
-const (
-	tickLeast = time.Millisecond // from one tick to the next
-	tickMost  = 8 * time.Millisecond
-)
-
 // A ticker is with System.mu.
 type ticker struct {
 	timer *time.Timer

@@ -8,11 +8,6 @@ import (
 	"github.com/organzine/coro/internal/turnclock"
 )
 
-const (
-	turnLasts = 20 * time.Microsecond // about
-	paceMost  = 64
-)
-
 // Flags of a slot, which only its turns use.
 const (
 	isStopping   = 1 << iota // Stop was called by the behaviour

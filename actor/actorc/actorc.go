@@ -17,6 +17,13 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
+// The pauses of Send while the mailbox in C is full: the first, about as long as an actor in C takes
+// for a full mailbox, and the longest. Of tells them: no figure.
+const (
+	pauseLeast = 50 * time.Microsecond
+	pauseMost  = 10 * time.Millisecond
+)
+
 // Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind
 // that the actor knows (coro.CActor.Send). M has no Go pointers, and coro.CMessageBytes bytes at
 // most; else the error is a *coro.OptionError. Where the mailbox in C is full, Send of the
@@ -34,7 +41,7 @@ func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], erro
 			unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))))
 	}
 	return actor.Forward(y, tell, func(ctx context.Context, m M) error {
-		for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
 			if err := tell(m); !errors.Is(err, actor.ErrFull) {
 				return err
 			}

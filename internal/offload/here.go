@@ -11,11 +11,6 @@ import (
 // a worker of the pool that makes one call: a visitor. Visitors are in a list of their own, linked
 // by after and before, the last one in front. Those that have left are kept for later ones.
 
-const (
-	visitorsKept   = 64 // at most
-	contextsAtOnce = 16
-)
-
 // Here makes the call c on the calling goroutine. ctx is the context that the calling coroutine
 // belongs to; nil: the background's. It never ends, and its methods but Value are no user's code.
 // When Here returns the call has ended, and is to be completed. If the function ends its goroutine

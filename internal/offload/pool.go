@@ -73,16 +73,6 @@ type worker struct {
 	after, before *worker // of a visitor
 }
 
-// idleTime is how long a pool waits before it lets idle workers go.
-const idleTime = 10 * time.Second
-
-// A worker that has nothing to do looks lookSpins times, lookTurns turns of a loop apart, before it
-// sleeps: some microseconds.
-const (
-	lookSpins = 100
-	lookTurns = 64
-)
-
 // Open makes p, whose exported fields are set, ready for the calls of its scheduler, where
 // nothing was spawned yet.
 func (p *Pool) Open() {

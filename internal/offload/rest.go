@@ -127,12 +127,6 @@ type backoff struct {
 	next  int // skips after the next time
 }
 
-const (
-	backoffLeast = 16
-	backoffMost  = 1024
-	backoffWait  = 100 * time.Microsecond // longer than that: the goroutine has waited for a P
-)
-
 // tries tells whether the next worker is to sleep in C.
 func (b *backoff) tries() bool {
 	if b.skips > 0 {

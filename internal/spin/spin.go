@@ -8,15 +8,31 @@ import (
 	"github.com/organzine/coro/internal/bubble"
 )
 
-// Turns of an empty loop between two looks.
+// Turns of an empty loop between two looks (bench wait, chan).
 const (
 	Turns     = 64  // some 30 ns
 	PeekTurns = 256 // where others write the line that is looked at
 )
 
+// What else is tuning here.
 const (
-	tries = 32 // one in tries waits finds out whether a long look pays
-	// A Gatherer takes at most this number of values alone before it waits again for more.
+	// One in tries waits finds out whether a long look pays: at 50 µs for one that does not,
+	// 1.6 µs for each wait (docs/benchmarks.md, "How Go is told"; bench wait).
+	tries = 32
+	// turnsAtOnce is how many turns of a loop there are, at least, between two looks at the
+	// clock: 1 µs, beside which a look at the clock is short.
+	turnsAtOnce = 2048
+
+	// What a try gains that pays, where one that does not pay costs one. gainMax lasts for the
+	// tries of a time slice of the kernel: lenders may have no CPU. While trying does not pay,
+	// one call in asksTry finds out whether it does by now (docs/border.md; docs/rent.md,
+	// try-again).
+	gain    = 7
+	gainMax = 512
+	asksTry = 16
+
+	// aloneMax is the most values that a Gatherer takes alone before it waits again for more
+	// (bench chan).
 	aloneMax = 63
 )
 
@@ -32,9 +48,6 @@ type Spinner struct {
 	waits atomic.Uint32
 	long  atomic.Bool // the last long look has paid
 }
-
-// turnsAtOnce is how many turns of a loop there are, at least, between two looks at the clock.
-const turnsAtOnce = 2048
 
 // Spin calls happened until that returns true, for about the time short, or for about the time long
 // where long has paid. Between two calls are the given turns of a loop. Spin returns what the last
@@ -70,12 +83,6 @@ func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() boo
 	}
 	return false
 }
-
-const (
-	gain    = 7   // what a try gains that pays, where one that does not pay costs one
-	gainMax = 512 // lasts for the tries of a time slice of the kernel: lenders may have no CPU
-	asksTry = 16  // one of them finds out whether trying pays by now
-)
 
 // A Trier tells whether to try something that takes time: while more than one of eight tries pays,
 // and else one in 16 times.

@@ -9,9 +9,6 @@ import (
 	"github.com/organzine/coro/internal/policy"
 )
 
-// skipMost is how often Gosched does nothing, one time after the other: for 10 ms.
-const skipMost = int(10 * time.Millisecond / letGo)
-
 // Gosched lets other goroutines run, unless a P is idle: that one takes what is runnable, and looks
 // after all Ps' timers. There runtime.Gosched would be of no use, and would cost 15 to 30 µs: it
 // wakes a thread for the idle P, which takes the caller over to a CPU with cold caches. The runtime

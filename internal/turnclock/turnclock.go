@@ -3,12 +3,17 @@ package turnclock
 
 import "time"
 
+// What is tuning here (docs/fairness.md, "Go bodies"; bench fair).
 const (
 	// about how far apart the looks of an executor at the clock are, and at most, in turns
 	look = 50 * time.Microsecond
 	most = 256
-	// from one time that other goroutines may run to the next
+	// from one time that other goroutines may run to the next: a goroutine's timer is late by
+	// about as much
 	letGo = 200 * time.Microsecond
+	// how often Gosched does nothing, one time after the other: for 10 ms, as long as Go's own
+	// time slice (docs/rent.md, stay-on-p)
+	skipMost = int(10 * time.Millisecond / letGo)
 )
 
 // A Clock goes by time, as a turn may take 100 ns or 1 ms. Reading the clock takes as long as half
