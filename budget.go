@@ -16,19 +16,18 @@ import (
 // such waits count, and once they have gone on for some 20 µs in one turn the next one yields
 // first, if there is something else to do. (csrc/kernel/budget.h is the same for C coroutines.)
 //
-// A wait takes 10 to 40 ns, and a look at the clock as long. So the clock is read after the waits
-// of about 10 µs. To find out whether the caller is a body takes 5 ns. So one wait in 16
-// to 64 is looked at, and counts for as many, where that is not known anyway. The number of values
-// that have passed the channel's end tells which one (the leaf returns that: to read the number
-// here would bring its cache line twice), or a count in the cache line that the wait writes.
+// A wait takes 10 to 40 ns, and a look at the clock as long. So the clock is read a few times in
+// 20 µs. To find out whether the caller is a body takes 5 ns. So one wait in 16 to 64 is looked at,
+// and counts for as many, where that is not known anyway. The number of values that have passed the
+// channel's end tells which one (the leaf returns that: to read the number here would bring its
+// cache line twice), or a count in the cache line that the wait writes.
 
 // A budget belongs to a goroutine that runs bodies, and only that uses it.
 type budget struct {
-	left   int32         // waits until the next look
-	every  int32         // waits from one look to the next
-	turn   uint32        // the executor's count of turns when left last ran out
-	since  time.Duration // the first look in this turn, by turnclock.Now; 0: there was none
-	looked time.Duration // the last one
+	left  int32         // waits until the next look
+	every int32         // waits from one look to the next
+	turn  uint32        // the executor's count of turns when left last ran out
+	since time.Duration // what budgetTurn is counted from, by turnclock.Now; 0: nothing yet
 }
 
 func newBudget() budget { return budget{left: sampleFirst, every: sampleFirst} }
@@ -42,27 +41,29 @@ func (k *bodyGoroutine) hasSpent() bool {
 		return false
 	}
 	now := turnclock.Now()
-	if b.since == 0 {
-		b.since = now
-	} else {
-		b.adapt(now - b.looked)
-	}
-	b.looked, b.left = now, b.every
-	if now-b.since < budgetTurn || k.body.sections.level == noWaitSection || !e.hasMore(now) {
+	if !b.look(now) || k.body.sections.level == noWaitSection || !e.hasMore(now) {
 		return false
 	}
 	e.clock.Hurry(e.turns+1, now)
 	return true
 }
 
-// adapt sets every: the waits since the last look took so long.
-func (b *budget) adapt(took time.Duration) {
-	switch {
-	case took < budgetLook/2:
+// look is a look at the clock. True: budgetTurn is over, and begins again. look sets how many waits
+// there are until the next one: it comes three times in budgetTurn, or after waitsMost waits, or at
+// each wait. The number falls in one step, so that waits which become long go on for waitsMost at
+// most until that is found out.
+func (b *budget) look(now time.Duration) (over bool) {
+	switch took := now - b.since; {
+	case b.since == 0:
+		b.since = now
+	case took >= budgetTurn:
+		b.every = int32(time.Duration(b.every)*budgetTurn/2/took) + 1
+		b.since, over = now, true
+	case took < budgetTurn/2:
 		b.every = min(2*b.every, waitsMost)
-	case took > budgetLook:
-		b.every = int32(time.Duration(b.every)*budgetLook/took) + 1
 	}
+	b.left = b.every
+	return over
 }
 
 // hasMore tells whether e, whose body asks, has something else to do: another body, one that comes

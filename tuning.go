@@ -108,9 +108,6 @@ const (
 	// budgetTurn is how long a turn of such waits may be (docs/fairness.md; bench fair).
 	budgetTurn = 20 * time.Microsecond
 
-	// budgetLook is about how far apart looks at the clock are meanwhile (docs/fairness.md).
-	budgetLook = 10 * time.Microsecond
-
 	// waitsMost is the most waits from one look at the clock to the next. A body whose waits
 	// become long goes on for twice as many (docs/fairness.md).
 	waitsMost = 256
