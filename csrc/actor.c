@@ -13,6 +13,5 @@
 #include "actor/passive.c"
 #include "actor/send.c"
 #include "actor/side.c"
-#include "actor/spread.c"
 #include "actor/turn.c"
 #include "actor/visit.c"

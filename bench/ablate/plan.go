@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A load is what bench/compare runs: an experiment, by a regular expression, and some of its rows
@@ -45,6 +46,9 @@ func fair(rows string) load {
 }
 
 var all = []plan{
+	{name: "worth", loads: []load{{experiment: savina.experiment,
+		rows: strings.Replace(savina.rows, ") ", ") workers=2", 1)}, spawns},
+		held: "steal_leaves_a_queue_that_is_not_worth_it"},
 	{name: "spin", loads: []load{channels, inputs}},
 	{name: "wait-spin", loads: []load{channels, calls}},
 	{name: "standby", loads: []load{spawns, inputs}},
@@ -66,7 +70,6 @@ var all = []plan{
 	{name: "succeed", loads: []load{spawns}},
 	{name: "poll-less", loads: []load{inputs}},
 	{name: "home", loads: []load{savina}},
-	{name: "spread", loads: []load{savina}},
 	{name: "change-places", loads: []load{savina}},
 	{name: "bulk", loads: []load{goSavina}},
 	{name: "stay-on-p", loads: []load{goSavina, {experiment: "body"}}},

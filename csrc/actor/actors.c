@@ -1,7 +1,6 @@
 //go:build ignore
 /* actors.c - see actors.h: places, messages, and what a scheduler's life does with them. */
 #include "actor/home.h"
-#include "actor/spread.h"
 
 #include "base/sys.h"
 
@@ -307,12 +306,10 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 	uint32_t n = coroi_workers_of(s);
 	struct coroi_actors *all = coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
 	struct coroi_home *homes = coroi_alloc(n * COROI_HOMES * sizeof *homes, COROI_APART);
-	struct coroi_spread *spreads = coroi_alloc(n * sizeof *spreads, COROI_APART);
 
-	if (!all || !homes || !spreads) {
+	if (!all || !homes) {
 		coroi_release(all);
 		coroi_release(homes);
-		coroi_release(spreads);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < n * COROI_HOMES; i++)
@@ -326,8 +323,7 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 		h->actors = all;
 		h->homes = homes + i * COROI_HOMES;
 		h->home_box = coroi_box_home(0, i);
-		h->spread = &spreads[i];
-		h->dedicated = h->away = coroi_is_dedicated(coroi_worker_at(s, i));
+		h->dedicated = coroi_is_dedicated(coroi_worker_at(s, i));
 		at_store_rel(coroi_room_of(s, i), h);
 	}
 	return all;
@@ -407,7 +403,6 @@ static void actors_destroy(struct coro_scheduler *s)
 	}
 	coroi_unlock(&places_lock);
 	coroi_release(all->hand[0].homes);
-	coroi_release(all->hand[0].spread);
 	coroi_release(all);
 }
 
@@ -434,6 +429,5 @@ __attribute__((constructor)) static void actors_register(void)
 		.ended = coroi_turn_ended,
 		.promise = promise,
 		.settle = coroi_settle,
-		.watch = coroi_watch_spread,
 	};
 }

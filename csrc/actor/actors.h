@@ -109,16 +109,13 @@ struct coroi_magazine {
 struct coroi_hand {
 	struct coroi_actors *actors;
 	uint32_t count; /* of spare */
-	bool dedicated;
-	/* What its coroutines wake does not start at the worker: it is dedicated, or gathers. */
-	bool away;
+	bool dedicated; /* what its coroutines wake does not start at the worker */
 	/* Of a worker: see home.h. The first worker's are at the beginning of all workers'. */
 	struct coroi_home *homes;
 	uint64_t home_box; /* coroi_box_home of no generation */
 	/* How many of those that wake next are not to come home, and how many that is the next
 	 * time. */
-	uint8_t skips, skips_most;   /* skips_most: atomic, relaxed */
-	struct coroi_spread *spread; /* of a worker, as homes */
+	uint8_t skips, skips_most; /* skips_most: atomic, relaxed */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
 	struct coro_message *spare[COROI_IN_HAND]; /* the last is used first */

@@ -207,7 +207,7 @@ static inline bool coroi_linger(struct coroi_worker *w, const struct coroi_hand 
 {
 	struct coroi_home *e = coroi_home_of(h, ref);
 
-	if (coroi_unlikely(h->away || !coroi_task_keep(w)))
+	if (coroi_unlikely(h->dedicated || !coroi_task_keep(w)))
 		return false;
 	if (coroi_likely(at_load_rlx(&a->box) == coroi_home_box(h, ref) && !coroi_lingers(e))) {
 		coroi_home_note(e, a, ref, NULL);

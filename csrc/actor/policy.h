@@ -6,8 +6,6 @@
 
 /* An actor that one worker's coroutines send to is at home there: H1 to H6 of box.h. */
 #define COROI_HAS_HOME 1
-/* A thief counts what all workers do, and gives actors back if stealing did not pay (spread.h). */
-#define COROI_HAS_SPREAD 1
 /* A sender that is far ahead of an actor changes places with it: S3 of box.h. */
 #define COROI_HAS_CHANGE_PLACES 1
 

@@ -1,8 +1,22 @@
 //go:build ignore
-/* send.c - S1 to S3, H2, H3 and H6 of box.h: messages to actors, from inside and from outside. */
+/*
+ * send.c - S1 to S3, H2, H3 and H6 of box.h: messages to actors, from inside and from outside.
+ *
+ * A message takes the first of these ways that is open to it:
+ *
+ *   1  home      the actor is at home at the sender's worker: H2, no atomic step
+ *   2  own       the sender is the actor's own turn, at home: H6
+ *   3  active    the actor has a turn: S1
+ *   4  dormant   S1, and S2 on the sender's worker
+ *   5  general   S1 and S2 by coroi_change_slow (change.h): the turn starts on another worker, as
+ *                the actor is pinned or the sender's worker is dedicated, or the sender is no
+ *                worker, or something is short that a turn needs
+ *
+ * A bounded mailbox gives a place first, and takes it back if the message is refused. Threads
+ * outside share hands, in a lock (send_outside), and try 3 before 5.
+ */
 #include "actor/change.h"
 #include "actor/home.h"
-#include "actor/spread.h"
 
 #include "base/copy.h"
 #include "base/sys.h"
@@ -30,7 +44,7 @@ COROI_COLD static void yield_once(struct coroi_worker *w, struct coroi_hand *h,
 {
 	const struct coroi_home *e = coroi_home_of(h, to);
 
-	if (coroi_in_nowait(w, COROI_BOUNDED) || (h->away && coroi_gather_yield(h)))
+	if (coroi_in_nowait(w, COROI_BOUNDED))
 		return;
 	(void)(COROI_HAS_CHANGE_PLACES ? coroi_task_yield_to(w, e->at, (uintptr_t)a)
 				       : coro_yield());
@@ -122,7 +136,7 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 					took_home(h, to, was);
 				return CORO_OK;
 			}
-		} else if (coroi_likely(!h->away && !coroi_has(a, COROI_P_PINNED) &&
+		} else if (coroi_likely(!h->dedicated && !coroi_has(a, COROI_P_PINNED) &&
 					coroi_task_begin(w))) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, depth))) {
 				coroi_home_woken(w, h, a, to);
@@ -133,12 +147,7 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 		} else {
 			struct coroi_change x = {
 				.a = a, .to = to, .first = first, .last = last, .n = n};
-			int status;
-			if (coroi_has(a, COROI_P_PINNED) ||
-			    !coroi_gather_spawn(h, a, coroi_change, &x, &status))
-				status = coroi_change_slow(h->actors, &x);
-			else if (!status)
-				status = x.status;
+			int status = coroi_change_slow(h->actors, &x);
 			*depth = x.depth;
 			return status;
 		}

@@ -6,7 +6,6 @@
  * when the behaviour has ended that coroutine, and its frames are gone.
  */
 #include "actor/home.h"
-#include "actor/spread.h"
 
 #include "base/sys.h"
 
@@ -86,16 +85,13 @@ static bool again(struct coroi_place *a, coro_actor self, const struct coroi_han
 	struct coroi_hand *h = coroi_room(w);
 	uint32_t pin = coroi_pin_of(a);
 
-	if (coroi_likely(!h->away && !pin && coroi_task_begin(w))) {
+	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
 		if (h == home)
 			coroi_home_queued(w, h, a, self, last);
 		coroi_task_commit(w, (uintptr_t)a);
 		return true;
 	}
-	int status;
-	if (pin || !coroi_gather_spawn(h, a, yes, NULL, &status))
-		status = coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL);
-	return status == CORO_OK;
+	return coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL) == CORO_OK;
 }
 
 static void begin_look(struct run *r, uint64_t now)
@@ -249,18 +245,10 @@ static inline bool rest(struct run *r)
 	return rests;
 }
 
-/* gathers - this worker gives its actors back: the turn ends. */
-static inline bool gathers(void)
-{
-	const struct coroi_hand *h = coroi_room(coroi_here());
-
-	return coroi_unlikely(h->away && !h->dedicated);
-}
-
 /* is_over - T3, after a call, if the turn is to end. Returns: has it? */
 static inline bool is_over(struct run *r)
 {
-	if (coroi_likely(!(r->until == 0 && look(r)) && !gathers() && !coro_canceled()))
+	if (coroi_likely(!(r->until == 0 && look(r)) && !coro_canceled()))
 		return false;
 	if (again(r->a, r->turn->self, r->m ? r->home : NULL, r->last))
 		return true;

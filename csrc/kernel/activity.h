@@ -102,13 +102,16 @@ static inline void coroi_fed_locked(struct coroi_worker *w)
 	at_store_rlx(&w->fed.to, w->queue.head + w->queue.count);
 }
 
-/* coroi_to_share - how many in v's queue others may take. What the driver has brought to an idle
- * worker is not for them, for a moment: to wake another worker and to have it steal takes longer
- * than to run some coroutines that have got their events. Thread: any; a hint. Cost: the clock, if
- * the driver has brought something that is in the queue yet. */
+/* coroi_to_share - how many in v's queue others may take. To wake another worker and to have it
+ * steal takes longer than to run a queue of short turns, and those that wake each other are slower
+ * on two CPUs. So a queue is not shared that is shorter than `worth`. Nor is what the driver has
+ * brought to an idle worker, for a moment. Thread: any; a hint. Cost: the clock, if the driver has
+ * brought something that is in the queue yet. */
 static inline uint32_t coroi_to_share(const struct coroi_worker *v)
 {
 	uint32_t n = coroi_deque_length(&v->queue);
+	if (n < at_load_rlx(&v->worth))
+		return 0;
 	uint32_t fed = at_load_rlx(&v->fed.to) - at_load_rlx(&v->queue.head);
 
 	if (!COROI_HAS_FED || coroi_likely((int32_t)fed <= 0) ||

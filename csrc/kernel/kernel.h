@@ -74,14 +74,11 @@
  *   coroi_tasks          what a room's tasks are
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
  *   coroi_task_given, coroi_task_hold   does what was started here still wait in this queue? inline
- *   coroi_task_at, coroi_task_yield_to, coroi_yield_at   yield to one, or to another worker
+ *   coroi_task_at, coroi_task_yield_to   yield to one
  *   coroi_task_spawn     start one, from any thread
  *   coroi_task_keep, coroi_task_kept, coroi_task_keeps, coroi_task_commit_kept,
  *   coroi_task_spawn_kept, coroi_task_start_locked, coroi_task_let_go_locked, coroi_task_ask
  *                        keep what the next one needs, with its worker
- *   coroi_task_spawn_at  start one on another worker
- *   COROI_TASKS_IDLE, COROI_TASKS_STOLE, COROI_TASKS_LOOK, coroi_hold_off   are tasks better
- *                        spread?
  *   coroi_task_lend      start one that is brief, and run it on the calling thread
  *   coroi_brief_declare, coroi_is_brief   functions that any thread may run
  *   coroi_task_here      the argument of the task that runs

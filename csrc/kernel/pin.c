@@ -33,27 +33,16 @@ static void migrate(struct coroi_worker *w, void *arg)
 	coroi_door_leave(w);
 }
 
-/* move - me, the current coroutine of w, goes on at `to`. */
-static int move(struct coroi_worker *w, struct coroi_rec *me, struct coroi_worker *to)
+/* move - me, the current coroutine of w, goes on at the worker of that number. */
+static int move(struct coroi_worker *w, struct coroi_rec *me, uint32_t to)
 {
-	struct migration m = {me, to};
+	struct migration m = {me, &w->sched->worker[to]};
 	struct coroi_sections open = coroi_sections_leave(w);
 
 	coroi_door_enter(w);
 	int status = coroi_errand_locked(w, me, migrate, &m);
 	coroi_sections_return(&open);
 	return status;
-}
-
-int coroi_yield_at(struct coroi_worker *other)
-{
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = coroi_current(w);
-
-	if (coroi_is_dense(me) || me->flags & COROI_F_PINNED)
-		return coro_yield();
-	int status = coroi_nowait(w, "coro_yield", COROI_BOUNDED);
-	return status ? status : move(w, me, other);
 }
 
 int coro_pin(uint32_t worker)
@@ -73,7 +62,7 @@ int coro_pin(uint32_t worker)
 	at_store_rlx(&w->sched->worker[worker == CORO_HERE ? w->id : worker].kept, 1);
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
-	return move(w, me, &w->sched->worker[worker]);
+	return move(w, me, worker);
 }
 
 int coro_unpin(void)

@@ -13,6 +13,8 @@
 
 #include "base/backoff.h"
 
+/* A queue of short turns is not shared while it is short (activity.h). */
+#define COROI_HAS_WORTH 1
 /* A worker spins before it sleeps, for as long as that was of use lately (steal.c). */
 #define COROI_HAS_SPIN 1
 /* A coroutine alone on its worker spins before it waits for another thread (idle.c). */

@@ -183,6 +183,8 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		w->spawns.delivered_to = w->queue.head + coroi_deque_length(&w->queue);
 }
 
+#define SHORT_TURNS 200u /* in a look's time: 250 ns each */
+
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
 {
@@ -202,6 +204,8 @@ static void look_locked(struct coroi_worker *w)
 	/* a chain of hand-overs that began when turns were shorter */
 	if (fit && !w->chain.is_fixed && w->handovers.most - w->handovers.n > fit)
 		w->handovers.most = w->handovers.n + (uint32_t)fit;
+	if (fit)
+		at_store_rlx(&w->worth, COROI_HAS_WORTH && fit >= SHORT_TURNS ? (uint32_t)fit : 1);
 	bool are_long = coroi_turnclock_looked(&w->clock, now, turn, has_waiting(w));
 	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
 }

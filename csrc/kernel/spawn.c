@@ -505,16 +505,6 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 	return CORO_OK;
 }
 
-int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)(void *), void *ctx)
-{
-	struct coroi_worker *w = coroi_self();
-
-	coroi_door_enter(w);
-	int status = task_there(w->sched, &w->mags, other, 0, arg, change, ctx);
-	coroi_door_leave(w);
-	return status;
-}
-
 bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
 {
 	coroi_door_enter(w);

@@ -17,7 +17,6 @@
 
 #include "kernel/run.h"
 #include "kernel/activity.h"
-#include "kernel/task.h"
 
 #define SPIN_LEAST_NS  600
 #define SPIN_RELAX     6   /* about 150 ns between two looks */
@@ -58,7 +57,6 @@ void coroi_note_turns(struct coroi_worker *w)
 {
 	for (unsigned i = 0; i < w->sched->workers; i++)
 		w->steal.seen[i] = coroi_turns(&w->sched->worker[i]);
-	coroi_tasks_watch(w, COROI_TASKS_IDLE, 0);
 }
 
 static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
@@ -101,12 +99,6 @@ static void hold_off(struct coroi_worker *w, uint64_t now)
 {
 	w->steal.doubled += w->steal.doubled < BACKOFF_MOST;
 	at_store_rlx(&w->steal.hold_off, now + ((uint64_t)BACKOFF_NS << w->steal.doubled));
-}
-
-void coroi_hold_off(struct coroi_worker *w, uint64_t ns)
-{
-	w->steal.began = 0; /* it is judged */
-	at_store_rlx(&w->steal.hold_off, coroi_now_ns() + ns);
 }
 
 /* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
@@ -184,7 +176,6 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	coroi_door_leave(w);
 	w->steal.began = coroi_now_ns();
 	w->steal.turn = coroi_turns(w);
-	coroi_tasks_watch(w, COROI_TASKS_STOLE, v->id);
 	return true;
 }
 
@@ -198,7 +189,6 @@ void coroi_stir_look(struct coroi_worker *w)
 	if (w->clock.looked - w->stir.looked < STIR_NS)
 		return;
 	w->stir.looked = w->clock.looked;
-	coroi_tasks_watch(w, COROI_TASKS_LOOK, 0);
 	if (!COROI_HAS_STIR || coroi_skip(&w->stir.tries))
 		return;
 	uint32_t n = coroi_general(w->sched);

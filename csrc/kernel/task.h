@@ -25,16 +25,6 @@ struct coroi_tasks {
 	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
 	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
 	bool (*settle)(void *room, bool all);
-	/* What is going on at the worker whose room that is, for a room that finds out whether its
-	 * tasks are better spread over workers. other: for COROI_TASKS_STOLE, the victim's number.
-	 * Thread: that worker's own; for COROI_TASKS_LOOK in its door, else in none. For
-	 * COROI_TASKS_IDLE it may be asleep, and lent. */
-	void (*watch)(void *room, int what, uint32_t other);
-};
-enum {
-	COROI_TASKS_IDLE,  /* the worker has nothing to run, or is asleep, and looks around */
-	COROI_TASKS_STOLE, /* it has taken something from another */
-	COROI_TASKS_LOOK,  /* it is busy: every 200 us or so */
 };
 extern struct coroi_tasks coroi_tasks;
 
@@ -112,15 +102,6 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
 		     void *ctx);
 
 /*
- * coroi_task_spawn_at - coroi_task_spawn by a worker, on another one of its scheduler, which is not
- * dedicated. coroi_hold_off - w, the caller's, steals nothing for that long, but from a worker that
- * does not get on.
- */
-int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)(void *),
-			void *ctx);
-void coroi_hold_off(struct coroi_worker *w, uint64_t ns);
-
-/*
  * coroi_task_lend - coroi_task_spawn by a thread that lends itself (lend.h): the task, which is
  * brief, runs on the calling thread, and so does what is brief and comes of it, for some 15 us.
  *
@@ -162,18 +143,12 @@ static inline uint32_t coroi_task_at(const struct coroi_worker *w)
 }
 
 /*
- * Ways to yield, for the current coroutine of a worker, in no door. All that coro_yield returns is
- * returned, and where something is unusual, it is what is called.
- *
- *   coroi_task_yield_to   the coroutine and the task with that argument change places, if the task
- *                         waits in w's queue, where `at` says: the task runs next, and the
- *                         coroutine when it would have been the task's turn. What waits before that
- *                         place waits for one turn more. Thread: w
- *   coroi_yield_at        the coroutine goes on at another worker of its scheduler, which is not
- *                         dedicated. One that has to stay stays. Cost: some 0.5 us
+ * coroi_task_yield_to - the current coroutine of w and the task with that argument change places, if
+ * the task waits in w's queue, where `at` says: the task runs next, and the coroutine when it would
+ * have been the task's turn. What waits before that place waits for one turn more. Where something
+ * is unusual, this is coro_yield. Returns: as coro_yield. Thread: w, in no door.
  */
 int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg);
-int coroi_yield_at(struct coroi_worker *other);
 
 /*
  * What a task needs can be kept for the next one, so that it starts without a step that others see:
@@ -204,15 +179,6 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 		return true;
 	coroi_door_leave(w);
 	return false;
-}
-
-/* coroi_tasks_watch - tell w's room, if there is one. Thread: as `watch`. */
-static inline void coroi_tasks_watch(struct coroi_worker *w, int what, uint32_t other)
-{
-	void *room = at_load_acq(&w->tasks.room); /* pairs with the store: see coroi_room */
-
-	if (coroi_unlikely(room != NULL))
-		coroi_tasks.watch(room, what, other);
 }
 
 /* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as

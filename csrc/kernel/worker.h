@@ -233,6 +233,9 @@ struct coroi_worker {
 	struct coroi_fed fed;
 	/* The worker shares its work with others. */
 	bool shares;
+	/* The length of a queue that is worth sharing: see coroi_to_share. Atomic, relaxed: thieves
+	 * look. */
+	uint32_t worth;
 	/* The worker is the main one: host.h. */
 	bool is_main;
 	/* Wakes after which a coroutine might have followed its waker (wait.c). */

@@ -10,7 +10,6 @@
 #define coroi_publish            ctwins_coroi_publish
 #define coroi_outside_close      ctwins_coroi_outside_close
 #define coroi_task_put_locked    ctwins_coroi_task_put_locked
-#define coroi_task_spawn_at      ctwins_coroi_task_spawn_at
 #define coroi_task_spawn_kept    ctwins_coroi_task_spawn_kept
 #define coroi_task_start_locked  ctwins_coroi_task_start_locked
 #define coroi_task_let_go_locked ctwins_coroi_task_let_go_locked

@@ -205,8 +205,7 @@ TEST(actor_home_keeps_no_coroutine_from_starting)
 	CHECK_EQ(most[0], most[1]);
 }
 
-/* Actors that send to each other without end, on several workers: thieves take some, find out that
- * this does not pay, and give them back (spread.h). */
+/* Actors that send to each other without end, on several workers: thieves take some at times. */
 #define CIRCLE 60
 
 struct circle {
@@ -230,7 +229,7 @@ static size_t goes_round(coro_actor_turn *turn, void *state, coro_message *const
 	return n;
 }
 
-TEST(actor_spread_loses_nothing)
+TEST(actor_circle_loses_nothing)
 {
 	static const coro_actor_kind round = {.size = sizeof round, .behave = goes_round};
 

@@ -42,6 +42,13 @@ static void is_victim(void *arg, void *result)
 	computes(arg, result);
 }
 
+/* hold_off - w steals from those alone that are stuck. */
+static void hold_off(struct coroi_worker *w)
+{
+	w->steal.began = 0; /* it is judged */
+	at_store_rlx(&w->steal.hold_off, coroi_now_ns() + 1000 * MS);
+}
+
 /* robs - the thief holds off: a search looks once, at those that are stuck. */
 static void robs(void *arg, void *result)
 {
@@ -54,11 +61,11 @@ static void robs(void *arg, void *result)
 	for (int i = 0; i < SEARCHES; i++) {
 		/* That look finds what there is, wherever it begins. */
 		at_add(&s->activity, (enough - 1) * COROI_SEARCHING);
-		coroi_hold_off(w, 1000 * MS);
+		hold_off(w);
 		CHECK(coroi_search(w));
 		/* One searcher more is one too many. */
 		at_add(&s->activity, COROI_SEARCHING);
-		coroi_hold_off(w, 1000 * MS);
+		hold_off(w);
 		CHECK(!coroi_search(w));
 		at_add(&s->activity, -enough * COROI_SEARCHING);
 		coro_yield();
@@ -112,7 +119,7 @@ static void finds_none(void *arg, void *result)
 	(void)result;
 	computes_until(&ready, 1);
 	for (int i = 0; i < 10; i++) {
-		coroi_hold_off(w, 1000 * MS);
+		hold_off(w);
 		CHECK(!coroi_search(w));
 	}
 	add_one(&robbed);
@@ -134,5 +141,95 @@ TEST(steal_that_gets_nothing_is_counted)
 	CHECK_EQ(coro_scheduler_stats(s, &t, w, 2), CORO_OK);
 	CHECK(w[1].missed >= 1); /* then it knows, until the victim switches */
 	CHECK_EQ(w[1].steals, 0);
+	finish(s);
+}
+
+/* ---------------------------------------------------------------------------- what is worth it */
+
+static void has_ten(void *arg, void *result)
+{
+	struct coroi_worker *w = coroi_self();
+
+	(void)arg;
+	(void)result;
+	for (int n = 0; n < 10; n++)
+		spawn_in(notes_victim, &(uint64_t){0}, sizeof(uint64_t));
+	CHECK_EQ(coroi_deque_length(&w->queue), 10);
+	at_store_rlx(&w->worth, 11);
+	CHECK_EQ(coroi_to_share(w), 0);
+	CHECK(!coroi_has_surplus(w));
+	at_store_rlx(&w->worth, 10);
+	CHECK_EQ(coroi_to_share(w), 10);
+	CHECK(coroi_has_surplus(w));
+}
+
+TEST(steal_leaves_a_queue_that_is_not_worth_it)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	thief = 1; /* none */
+	spawn(s, has_ten, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+}
+
+/* yields_until - turns of that many ns, until the worker takes them for short ones, or for long. */
+static void yields_until(uint64_t ns, bool are_short)
+{
+	struct coroi_worker *w = coroi_self();
+	uint64_t end = coroi_now_ns() + 20000 * MS;
+
+	while (at_load_rlx(&w->worth) > 1 != are_short) {
+		CHECK(coroi_now_ns() < end);
+		for (int i = 0; i < 100; i++) {
+			uint64_t until = ns ? coroi_now_ns() + ns : 0;
+			while (ns && coroi_now_ns() < until)
+				at_relax();
+			coro_yield();
+		}
+	}
+}
+
+/* are_quick - a turn that yields takes far less than a short one: not so where it is emulated. */
+static bool are_quick(void)
+{
+	uint64_t began = coroi_now_ns();
+
+	for (int i = 0; i < 1000; i++)
+		coro_yield();
+	return coroi_now_ns() - began < 100 * 1000;
+}
+
+static void yields_beside(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!seen(&robbed))
+		coro_yield();
+}
+
+static void has_turns_of_each_kind(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++) {
+		if (are_quick())
+			yields_until(0, true);
+		yields_until(2000, false);
+	}
+	CHECK_EQ(coroi_self()->worth, 1);
+	add_one(&robbed);
+}
+
+/* The look at the clock tells a worker's short turns from long ones. */
+TEST(steal_knows_short_turns)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+	coro_attr here = on(1);
+
+	robbed = 0;
+	CHECK_EQ(coro_scheduler_spawn(s, &here, has_turns_of_each_kind, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &here, yields_beside, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	finish(s);
 }
