@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define MESSAGES_BYTES ((size_t)256 << 10) /* of a chunk of messages */
-
 _Static_assert(sizeof(struct coro_message) == 64, "a cache line");
 
 struct coroi_places *coroi_places_dir[COROI_PLACES_CHUNKS];
@@ -190,16 +188,17 @@ static struct coroi_magazine *carve(struct coroi_actors *all)
 	};
 
 	if (all->carve_end - all->carve < (ptrdiff_t)(FOR_MAGAZINE + COROI_HAND)) {
-		if (all->limit && all->bytes + MESSAGES_BYTES > all->limit)
+		if (all->limit && all->bytes + COROI_MESSAGES_BYTES > all->limit)
 			return NULL;
-		struct coro_message *m = coroi_map(MESSAGES_BYTES, coroi_page(), "coro: messages");
+		struct coro_message *m = coroi_map(COROI_MESSAGES_BYTES, coroi_page(),
+						   "coro: messages");
 		if (!m)
 			return NULL;
-		all->bytes += MESSAGES_BYTES;
+		all->bytes += COROI_MESSAGES_BYTES;
 		m->next_ = all->mapped; /* the first is lost to the link of the chunks */
 		all->mapped = m;
 		all->carve = m + 1;
-		all->carve_end = m + MESSAGES_BYTES / sizeof *m;
+		all->carve_end = m + COROI_MESSAGES_BYTES / sizeof *m;
 	}
 	struct coroi_magazine *full = (struct coroi_magazine *)(void *)all->carve;
 	all->carve += FOR_MAGAZINE;
@@ -390,7 +389,7 @@ static void actors_destroy(struct coro_scheduler *s)
 	coroi_clock_close(all); /* what a thread has added while the close came */
 	for (struct coro_message *m = all->mapped; m;) {
 		struct coro_message *next = m->next_;
-		coroi_unmap(m, MESSAGES_BYTES);
+		coroi_unmap(m, COROI_MESSAGES_BYTES);
 		m = next;
 	}
 	coroi_lock(&places_lock);

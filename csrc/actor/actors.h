@@ -23,15 +23,6 @@
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
-#define COROI_HAND 64u /* messages of a magazine */
-#ifndef COROI_IN_HAND  /* the explorer has its own */
-/* The messages of a full mailbox (S3 of box.h) and some more, so that those which one worker sends
- * and handles go round without a trade. */
-#define COROI_IN_HAND (6 * COROI_HAND)
-#endif
-#define COROI_HANDS_OUTSIDE 16u
-#define COROI_SPARE_AHEAD   4u /* a spare message is fetched that many gets before it is used */
-
 #define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
 #define COROI_PLACES        (1u << 16)        /* of a chunk, with its header */
 #define COROI_PLACES_CHUNKS (1u << 15)
@@ -80,8 +71,6 @@ enum {
 _Static_assert(CORO_WORKERS_MAX <= 1 << (16 - COROI_P_WORKER_SHIFT), "a worker's number");
 
 #define COROI_P_TABLE ((uint64_t)(COROI_P_SIDE | COROI_P_BOUND)) /* the others stay to the end */
-
-#define COROI_SIDE_LOCKS 64u
 
 /* What lies where the first place of a chunk would be. */
 struct coroi_places {
@@ -208,9 +197,7 @@ static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t b
 /* coroi_place_free - B3: the actor has ended. */
 void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
 
-/* Of a new actor: 2^that messages from look to look at the clock (turn.c). */
-#define COROI_PACE_FIRST 2
-#define COROI_PACE_BITS  4
+#define COROI_PACE_BITS 4 /* of a pace: 2^that messages from look to look at the clock (turn.c) */
 
 /* coroi_check_kind - CORO_OK or CORO_EINVAL. */
 int coroi_check_kind(const coro_actor_kind *kind);

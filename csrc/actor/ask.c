@@ -30,10 +30,8 @@
 #include <string.h>
 
 enum { FREE, WAITS, WRITTEN, ANSWERED };
-#define STATES     4u
-#define OF_CELL    (UINT64_C(1) << 63) /* in the second word: the first is a cell */
-#define BUCKETS    256u
-#define CYCLE_MOST 64u
+#define STATES  4u
+#define OF_CELL (UINT64_C(1) << 63) /* in the second word: the first is a cell */
 
 struct cell {
 	coro_sem wake;
@@ -47,7 +45,7 @@ struct cell {
 
 static struct coroi_spin cells_lock; /* of what follows */
 static struct cell *cells;
-static struct cell *asking[BUCKETS];
+static struct cell *asking[COROI_ASK_BUCKETS];
 
 static coro_deadlock_hook deadlock_hook; /* atomic */
 
@@ -123,7 +121,7 @@ static int cell_wait(struct cell *c, coro_answer *answer, uint64_t deadline)
 
 static struct cell **bucket_of(coro_actor a)
 {
-	return &asking[a % BUCKETS];
+	return &asking[a % COROI_ASK_BUCKETS];
 }
 
 static struct cell *asking_of(coro_actor a)
@@ -157,14 +155,14 @@ COROI_COLD static void tell_deadlock(const coro_actor *cycle, size_t n)
 /* enter_table - c's asker waits for `asked` from now on. Returns: CORO_OK, CORO_EDEADLK. */
 static int enter_table(struct cell *c, coro_actor asker, coro_actor asked)
 {
-	coro_actor cycle[CYCLE_MOST], at = asked;
+	coro_actor cycle[COROI_CYCLE_MOST], at = asked;
 	struct cell *next;
 	size_t n = 1;
 
 	cycle[0] = asker;
 	coroi_spin_lock(&cells_lock);
 	while (at != asker && (next = asking_of(at))) {
-		if (n < CYCLE_MOST)
+		if (n < COROI_CYCLE_MOST)
 			cycle[n++] = at;
 		at = next->asked;
 	}

@@ -56,7 +56,8 @@ COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref)
 		return false;
 	uint8_t most = at_load_rlx(&h->skips_most);
 	h->skips = most;
-	at_store_rlx(&h->skips_most, (uint8_t)(most - (most + 7u) / 8));
+	at_store_rlx(&h->skips_most,
+		     (uint8_t)(most - (most + COROI_SKIPS_PART - 1u) / COROI_SKIPS_PART));
 	if ((!coroi_lingers(e) || settle_one(w, h, e, true)) &&
 	    coroi_box_go_home(&a->box, ref, coroi_home_box(h, ref))) {
 		coroi_home_note(e, a, ref, NULL);

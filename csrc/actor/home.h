@@ -10,10 +10,6 @@
 
 #include "actor/actors.h"
 
-#ifndef COROI_HOMES /* the explorer has its own */
-#define COROI_HOMES 128u
-#endif
-
 /* An actor that is at home, and no turn of it runs. */
 struct coroi_home {
 	/* 0: none. Atomic, relaxed, as is `last`: the worker looks outside of its door. */

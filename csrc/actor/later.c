@@ -25,8 +25,6 @@
 
 #include <string.h>
 
-#define LATER_FIRST 64u /* messages that there is room for at first; doubled */
-
 /* A message that is to be sent later. */
 struct coroi_later {
 	struct coroi_later *next, *prev; /* in its list of the table; or next of the spare ones */
@@ -88,7 +86,7 @@ static void later_move(struct coroi_clock *k, struct coroi_later_list *table, ui
 /* later_room - there is room for one more. */
 static bool later_room(struct coroi_clock *k)
 {
-	uint32_t n = at_load_rlx(&k->n), more = k->most ? k->most : LATER_FIRST;
+	uint32_t n = at_load_rlx(&k->n), more = k->most ? k->most : COROI_LATER_FIRST;
 	uint32_t most = k->most + more;
 
 	if (n < k->most)

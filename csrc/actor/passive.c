@@ -101,7 +101,7 @@ static void sweeper(void *arg, void *result)
 	while (status != CORO_ECANCELED) {
 		uint64_t now = coroi_now_ns();
 		sweep(all, now);
-		status = coro_park_until(now + at_load_seq(&all->sweep.least) / 8);
+		status = coro_park_until(now + at_load_seq(&all->sweep.least) / COROI_SWEEPS);
 	}
 }
 

@@ -23,11 +23,6 @@
 
 #include <string.h>
 
-#define SOFT_BOUND 256u
-/* S3 outside: ns until the last yield begins, for each of up to PAUSE_MOST messages. */
-#define PAUSE_NS   2000u
-#define PAUSE_MOST 8u
-
 /* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does
  * not linger, its turn waits or runs, and looks. */
 COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint64_t was)
@@ -62,12 +57,13 @@ static COROI_NOINLINE int yield_sent(coro_actor to)
 COROI_COLD static void pause_outside(const struct coroi_change *x)
 {
 	const struct coroi_place *a = x->a;
-	uint64_t end = coroi_now_ns() + PAUSE_NS * (x->n < PAUSE_MOST ? x->n : PAUSE_MOST);
+	uint64_t end = coroi_now_ns() +
+		       COROI_PAUSE_NS * (x->n < COROI_PAUSE_MOST ? x->n : COROI_PAUSE_MOST);
 
 	do
 		coroi_cpu_yield();
 	while ((coroi_box_message(at_load_rlx(&a->box)) == x->last ||
-		coroi_behind(a) > SOFT_BOUND) &&
+		coroi_behind(a) > COROI_SOFT_BOUND) &&
 	       coroi_now_ns() < end);
 }
 
@@ -171,7 +167,7 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 		depth += coroi_behind(a);
 	}
 	at_bump_by(&h->accepted, counted);
-	if (coroi_unlikely(depth > SOFT_BOUND))
+	if (coroi_unlikely(depth > COROI_SOFT_BOUND))
 		yield_once(w, h, a, to);
 	return CORO_OK;
 }
@@ -276,7 +272,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	coroi_outside_leave(i);
 	if (guest)
 		coroi_guest_end(guest);
-	if (coroi_likely(status || x.depth + coroi_behind(a) <= SOFT_BOUND))
+	if (coroi_likely(status || x.depth + coroi_behind(a) <= COROI_SOFT_BOUND))
 		return status;
 	if (coroi_current(coroi_self()))
 		(void)(coroi_in_nowait(coroi_self(), COROI_BOUNDED) ||
@@ -400,7 +396,7 @@ COROI_HOT int coro_actor_send(coro_actor to, uint32_t kind, const void *payload,
 	fill(m, kind, 0, payload, bytes);
 	uint64_t n = coroi_home_put(w, e, m);
 	at_bump(&h->accepted);
-	return coroi_likely(n <= SOFT_BOUND) ? CORO_OK : yield_sent(to);
+	return coroi_likely(n <= COROI_SOFT_BOUND) ? CORO_OK : yield_sent(to);
 }
 
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,

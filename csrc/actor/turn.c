@@ -9,11 +9,7 @@
 
 #include "base/sys.h"
 
-#define TURN_NS   20000u /* how long a turn is, once the clock was read */
-#define LOOK_NS   10000u /* the time from look to look, at most */
-#define PACE_MOST 8      /* 2^that messages from look to look, at most */
-
-_Static_assert(PACE_MOST < 1 << COROI_PACE_BITS, "it fits");
+_Static_assert(COROI_PACE_MOST < 1 << COROI_PACE_BITS, "it fits");
 _Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the payload");
 
 /* A turn, as this file sees it. */
@@ -110,15 +106,15 @@ static bool look(struct run *r)
 	unsigned pace = coroi_pace(a);
 
 	if (r->looked) {
-		if (took < LOOK_NS / 2 && pace < PACE_MOST)
+		if (took < COROI_ACTOR_LOOK_NS / 2 && pace < COROI_PACE_MOST)
 			pace++;
-		for (; took > LOOK_NS && pace; took /= 2)
+		for (; took > COROI_ACTOR_LOOK_NS && pace; took /= 2)
 			pace--;
 		coroi_set_pace(a, pace, 0); /* the stamp comes at the end */
 	}
 	begin_look(r, now);
 	r->until = 1u << pace;
-	return now - r->began >= TURN_NS;
+	return now - r->began >= COROI_ACTOR_TURN_NS;
 }
 
 /* take - T1. Returns: the marks in the box. */

@@ -92,9 +92,6 @@ void coroi_claimed(struct coroi_worker *w);
  * sleeper. */
 COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);
 
-/* How long a worker that was idle keeps to itself what its driver has brought, ns. */
-#define COROI_FED_NS 100000
-
 /* coroi_fed_locked - the driver has queued all that is in w's queue, which was empty. */
 static inline void coroi_fed_locked(struct coroi_worker *w)
 {

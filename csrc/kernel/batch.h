@@ -60,9 +60,6 @@ struct coroi_batch {
 _Static_assert(sizeof(struct coroi_batch) == 2048 + COROI_LINE,
 	       "the words' lines, and one for the worker");
 
-#define COROI_BATCHES_AT_ONCE 8
-#define COROI_REPEAT_MOST     1024 /* of one batch, so that there is something for each worker */
-
 /* coroi_batch_open - up to want (at most COROI_BATCHES_AT_ONCE) empty batches, detached.
  * Thread: any. Returns: how many there are in out; less than want: no memory. */
 uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32_t want);

@@ -19,16 +19,11 @@
 #define COROI_BRIEF_H
 
 #include "base/atomics.h"
-#include "base/sanitize.h"
+#include "kernel/policy.h"
 #include "coro.h"
 
 #define COROI_BRIEF_WORDS 1024
 #define COROI_BRIEF_MOST  512 /* functions in the table: half of the words, so probes are short */
-#if !defined(COROI_TSAN) && !defined(COROI_ASAN)
-#define COROI_BRIEF_NS 100000 /* a run that takes longer breaks the promise */
-#else
-#define COROI_BRIEF_NS 1000000 /* everything takes longer */
-#endif
 #define COROI_BRIEF_DOUBT (UINT64_C(1) << 61)
 #define COROI_BRIEF_LOST  (UINT64_C(1) << 62)
 #define COROI_BRIEF_TOLD  (UINT64_C(1) << 63)

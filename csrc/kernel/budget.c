@@ -4,17 +4,15 @@
 
 #include "kernel/run.h"
 
-#define TURN_NS    20000 /* how long a turn of waits that end at once may be */
-#define LOOK_NS    10000 /* looks at the clock are about that far apart, ns */
-#define WAITS_MOST 256   /* waits from one look to the next, at most */
-
 /* adapt - how many waits there are until the next look: those of the last took so long. */
 static void adapt(struct coroi_worker *w, uint64_t took)
 {
-	if (took < LOOK_NS / 2)
-		w->waits.every = w->waits.every < WAITS_MOST / 2 ? w->waits.every * 2 : WAITS_MOST;
-	else if (took > LOOK_NS)
-		w->waits.every = (int32_t)((uint64_t)w->waits.every * LOOK_NS / took) + 1;
+	if (took < COROI_WAITS_LOOK_NS / 2)
+		w->waits.every = w->waits.every < COROI_WAITS_MOST / 2 ? w->waits.every * 2
+								       : COROI_WAITS_MOST;
+	else if (took > COROI_WAITS_LOOK_NS)
+		w->waits.every = (int32_t)((uint64_t)w->waits.every * COROI_WAITS_LOOK_NS / took) +
+				 1;
 	w->waits.left = w->waits.every;
 }
 
@@ -34,7 +32,7 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	/* What a look at the clock brings: an event of the driver, a deadline of another
 	 * coroutine. */
 	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
-	if (now - w->waits.since < TURN_NS || !deadline || w->lent ||
+	if (now - w->waits.since < COROI_WAITS_TURN_NS || !deadline || w->lent ||
 	    coroi_in_nowait(w, COROI_BOUNDED) || (!look && coroi_nothing_else_now(w)))
 		return;
 	coroi_door_enter(w);

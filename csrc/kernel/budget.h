@@ -39,9 +39,6 @@ static inline bool coroi_is_over(const struct coroi_worker *w, uint64_t deadline
 	return deadline - 1 < w->waits.looked;
 }
 
-/* Where waits are not counted, no more than that may be granted ahead. */
-#define COROI_SPEND_MOST 64u
-
 /* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread
  * if that runs none. They are counted together, before they are made. Thread: any. Returns: how
  * many may, 1 to n; 0: call coroi_spent first. w: coroi_here. */

@@ -8,14 +8,12 @@
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
 
-#define FIRST 64u /* places in the first segment */
-
 /* segment_of - the segment in which the place of id is. *offset: where in it. */
 static unsigned segment_of(uint32_t id, uint32_t *offset)
 {
-	unsigned n = 31 - (unsigned)__builtin_clz(id / FIRST + 1);
+	unsigned n = 31 - (unsigned)__builtin_clz(id / COROI_DEADLINES_FIRST + 1);
 
-	*offset = id - FIRST * ((1u << n) - 1);
+	*offset = id - COROI_DEADLINES_FIRST * ((1u << n) - 1);
 	return n;
 }
 
@@ -36,7 +34,8 @@ bool coroi_deadline_set(struct coro_scheduler *s, uint32_t id, uint64_t in_ns)
 	if (!place) {
 		uint32_t offset;
 		unsigned n = segment_of(id, &offset);
-		void *made = coroi_alloc((sizeof *place * FIRST) << n, sizeof *place);
+		void *made = coroi_alloc((sizeof *place * COROI_DEADLINES_FIRST) << n,
+					 sizeof *place);
 		if (!made)
 			return false;
 		if (!at_cas(&s->deadlines.segment[n], &none, (uint64_t)(uintptr_t)made))

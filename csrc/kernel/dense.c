@@ -60,7 +60,8 @@ static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_
 
 	if (coroi_likely(kept != NULL)) {
 		size_t room = coroi_heap_room(kept);
-		if (coroi_likely(room >= bytes && room < bytes + bytes / 4 + 32)) {
+		if (coroi_likely(room >= bytes &&
+				 room < bytes + bytes / COROI_SLACK_PART + COROI_SLACK_BYTES)) {
 			s->kept = NULL;
 			return kept;
 		}
@@ -277,7 +278,7 @@ COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 		return NULL;
 	d->count = s->shared_stacks;
 	d->class = s->dense_class;
-	d->private_bytes = coroi_stack_class_bytes(d->class) / 2;
+	d->private_bytes = coroi_stack_class_bytes(d->class) / COROI_PRIVATE_PART;
 	d->copier = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(COPIER_BYTES));
 	for (unsigned i = 0; i < 2; i++)
 		/* its pages are touched only when the block is needed */

@@ -46,8 +46,7 @@
  * serve it (coroi_stack.serves). */
 #define COROI_DENSE 15
 
-#define COROI_SHARED_STACKS      16
-#define COROI_SHARED_STACKS_MOST 1024
+#define COROI_SHARED_STACKS_MOST 1024 /* of a worker: what an option may ask for */
 
 /* The frames of a coroutine that was copied out of its shared stack. Its record's `stack` points
  * here. Frames on a deeper stack (coro_call_on_stack) stay there. */

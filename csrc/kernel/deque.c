@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define RING_START 256
-
 /* So a ring of that many entries never has to grow, and its size in bytes never overflows. */
 _Static_assert(COROI_CHUNKS_MAX *(uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29,
 	       "there are no more records");
@@ -28,9 +26,9 @@ static void release_ring(struct coroi_deque *d)
 int coroi_deque_init(struct coroi_deque *d)
 {
 	memset(d, 0, sizeof *d);
-	d->ring = ring_of(RING_START);
-	d->mask = RING_START - 1;
-	d->room = RING_START;
+	d->ring = ring_of(COROI_RING_START);
+	d->mask = COROI_RING_START - 1;
+	d->room = COROI_RING_START;
 	return d->ring ? CORO_OK : CORO_ENOMEM;
 }
 
@@ -70,7 +68,7 @@ COROI_COLD bool coroi_deque_grow(struct coroi_deque *d)
 
 size_t coroi_deque_trim(struct coroi_deque *d)
 {
-	uint32_t entries = d->mask + 1, enough = RING_START;
+	uint32_t entries = d->mask + 1, enough = COROI_RING_START;
 
 	while (enough < entries && enough < 2 * d->count)
 		enough *= 2;
@@ -100,8 +98,6 @@ static inline bool is_pinned(uint64_t runnable)
 	return coroi_runnable_has_record(runnable) &&
 	       coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
 }
-
-#define LOOKS_MOST 256 /* entries that one steal looks at */
 
 /* give_of_ring - move up to `most` from the back to out; pinned coroutines among them close up.
  * *looks is how many more entries may be looked at. */
@@ -147,7 +143,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 		return 0;
 	struct coroi_deque *d = &w->queue;
 	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch,
-		 looks = LOOKS_MOST;
+		 looks = COROI_STEAL_LOOKS;
 	uint32_t n = give_of_ring(d, out, most, &looks);
 
 	if (coroi_unlikely(d->spill.count))

@@ -19,10 +19,6 @@
 #include "kernel/runnable.h"
 #include "kernel/worker.h"
 
-/* How many entries ahead records are prefetched: a miss takes about as long as this many short
- * turns. */
-#define COROI_AHEAD 16
-
 /* Returns: CORO_OK or CORO_ENOMEM. */
 int coroi_deque_init(struct coroi_deque *d);
 void coroi_deque_destroy(struct coroi_deque *d);
@@ -166,11 +162,7 @@ static inline void coroi_deque_look_at_stack(const struct coroi_deque *d, uint32
 
 /* coroi_deque_look_ahead - the front is about to run. Bring the record of an entry COROI_AHEAD
  * behind it, and the top of the stack of one half as far, whose record was brought before. Up to
- * COROI_IN_CACHE coroutines have these lines in the second cache anyway, from where they come in
- * time: it often has 512 KiB, and a coroutine needs three lines, one of its record and two of its
- * stack. */
-#define COROI_IN_CACHE 2048
-
+ * COROI_IN_CACHE coroutines have these lines in the second cache anyway. */
 static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 {
 	uint32_t head = d->head, mask = d->mask;

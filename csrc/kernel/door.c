@@ -5,12 +5,6 @@
 #include "kernel/deque.h"
 #include "kernel/task.h"
 
-/* T2: far more than a busy owner needs, and far less than T3 costs. */
-#define ASK_SPINS        40
-#define BUSY_SPINS       200 /* T4 */
-#define LOCKED_SPINS     200 /* D5, before the owner sleeps */
-#define FOREIGN_SLEEP_NS 20000
-
 /* serve - D4: the owner gives the thief what it wants. */
 static void serve(struct coroi_worker *w, uint32_t thief)
 {
@@ -41,10 +35,10 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				 * busy. */
 				at_store_rel(&w->busy, 0);
 				for (int i = 0; at_load_acq(&w->req) == req; i++) {
-					if (i < LOCKED_SPINS)
+					if (i < COROI_LOCKED_SPINS)
 						at_relax();
 					else
-						coroi_futex_wait(&w->req, req, FOREIGN_SLEEP_NS);
+						coroi_futex_wait(&w->req, req, COROI_PREEMPTED_NS);
 				}
 				break;
 			}
@@ -63,7 +57,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			at_store_rel(&w->busy, 0);
 			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
 			     i++) {
-				if (i < LOCKED_SPINS) {
+				if (i < COROI_LOCKED_SPINS) {
 					at_relax();
 					continue;
 				}
@@ -98,14 +92,14 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 	if (!at_cas(&victim->req, &expected, ask)) /* T1 */
 		return COROI_REFUSED;
 	if (t != COROI_FOREIGN) { /* T2 */
-		for (int i = 0; i < ASK_SPINS; i++) {
+		for (int i = 0; i < COROI_ASK_SPINS; i++) {
 			if (at_load_acq(&victim->req) != ask)
 				goto served;
 			at_relax();
 		}
 	}
-	coroi_door_heavy(victim);              /* T3 */
-	for (int i = 0; i < BUSY_SPINS; i++) { /* T4 */
+	coroi_door_heavy(victim);                    /* T3 */
+	for (int i = 0; i < COROI_BUSY_SPINS; i++) { /* T4 */
 		if (at_load_acq(&victim->req) != ask)
 			goto served;
 		expected = ask;
@@ -138,6 +132,6 @@ void coroi_door_lock(struct coroi_worker *victim)
 	while (coroi_door_knock(victim, COROI_FOREIGN) != COROI_LOCKED) {
 		uint32_t never = 0;
 		/* Another thief is there, or the owner is preempted inside: let that finish. */
-		coroi_futex_wait(&never, 0, FOREIGN_SLEEP_NS);
+		coroi_futex_wait(&never, 0, COROI_PREEMPTED_NS);
 	}
 }

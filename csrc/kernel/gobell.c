@@ -37,7 +37,7 @@ void coroi_bell_drop(struct coro_scheduler *s)
 	at_xchg(&s->bell.fd, -1);
 	for (uint32_t n; (n = at_load_seq(&s->bell.ringers));)
 		/* the ringing thread was preempted: let it finish */
-		coroi_futex_wait(&s->bell.ringers, n, 20000);
+		coroi_futex_wait(&s->bell.ringers, n, COROI_PREEMPTED_NS);
 }
 
 /* bell_canceled - F7 of gocall.h. */

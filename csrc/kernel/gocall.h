@@ -100,9 +100,6 @@ struct coroi_call {
 	char *text;          /* text of an error, from coroi_call_fail */
 };
 
-/* Inline calls that a worker's list has room for. */
-#define COROI_CALLS_AT_ONCE 64
-
 /* The function that Go registers: it makes the inline calls of w and calls coroi_work (life.h), by
  * turns, until coroi_work returns false. Thread: w, on its native stack, in no door. */
 typedef void (*coroi_go_serve)(struct coroi_worker *w);

@@ -85,18 +85,12 @@
 #include "kernel/run.h"
 #include "kernel/steal.h"
 
-#define SPIN_PAUSES       60 /* about 2 us */
-#define STANDBY_FIRST_NS  20000
-#define STANDBY_MOST_NS   4000000
-#define RESERVE_NS        2000000
-#define COALESCE_WAKES_NS 50000
-
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
 	if (!COROI_HAS_WAIT_SPIN || w->spin.ns < COROI_SPIN_NS ||
 	    w->lender) /* spinning was of no use lately, or is not */
 		return false;
-	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
+	for (uint32_t i = 0; i < COROI_WAIT_SPIN_PAUSES; i++) {
 		if (i % pauses == 0 && happened(arg))
 			return true;
 		at_relax();
@@ -377,7 +371,8 @@ static uint64_t first_deadline(struct coroi_worker *w)
 }
 
 /* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby sleeps for
- * standby_ns, and the reserve for RESERVE_NS, or until a deadline of another worker is late. */
+ * standby_ns, and the reserve for COROI_RESERVE_NS, or until a deadline of another worker is
+ * late. */
 static int64_t sleep_limit(struct coroi_worker *w, bool timed, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
@@ -389,7 +384,7 @@ static int64_t sleep_limit(struct coroi_worker *w, bool timed, int64_t standby_n
 		return -1;
 	uint64_t now = coroi_now_ns();
 	if (standby || k >= 0) {
-		uint64_t others = now + (standby ? (uint64_t)standby_ns : RESERVE_NS);
+		uint64_t others = now + (standby ? (uint64_t)standby_ns : COROI_RESERVE_NS);
 		for (unsigned i = 0; i < coroi_general(s); i++) {
 			uint64_t due = at_load_rlx(&s->worker[i].due);
 			if (due < others - COROI_LATE_NS)
@@ -411,7 +406,7 @@ static bool deliver(struct coroi_worker *w)
 static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 {
 	struct coro_scheduler *s = w->sched;
-	int64_t standby_ns = STANDBY_FIRST_NS;
+	int64_t standby_ns = COROI_STANDBY_FIRST_NS;
 	bool awaited = false; /* w is lent, and its own thread has waited for it in vain */
 	bool fetched;         /* the driver has something to deliver */
 
@@ -444,7 +439,7 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 		if (!COROI_AWAKE_OF(activity)) {
 			/* A worker that has deadlines may soon be woken, see coroi_drain_locked.
 			 * And while this one holds off, no other is to be woken instead. */
-			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) &&
+			if ((!COROI_PENDING_OF(activity) || standby_ns == COROI_STANDBY_MOST_NS) &&
 			    !coroi_holds_off(w, coroi_now_ns())) {
 				stand_down(w);
 				stand_by(w);
@@ -460,7 +455,8 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 			awaited = true;
 			continue;
 		}
-		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
+		standby_ns = standby_ns * 2 > COROI_STANDBY_MOST_NS ? COROI_STANDBY_MOST_NS
+								    : standby_ns * 2;
 	}
 	at_store_rlx(&w->awaited, 0);
 	w->wakes.displaced = !fetched && coroi_cpu() == at_load_rlx(&w->wakes.waker_cpu);
@@ -591,7 +587,7 @@ static bool coalesce_wakes(struct coroi_worker *w)
 	if (at_load_rlx(&w->sched->lend_missed) || coroi_skip(&w->wakes.tries))
 		return false;
 	uint32_t none = 0;
-	coroi_futex_wait(&none, 0, COALESCE_WAKES_NS);
+	coroi_futex_wait(&none, 0, COROI_COALESCE_WAKES_NS);
 	bool came = at_load_rlx(&w->inbox) || coroi_has_spawns(w);
 	w->wakes.displaced = came && have_come(w);
 	coroi_tried(&w->wakes.tries, w->wakes.displaced);

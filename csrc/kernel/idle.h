@@ -7,10 +7,6 @@
 
 #include "kernel/activity.h"
 
-/* How long a worker looks for work before it sleeps, at most and to begin with: as long as a sleep
- * and a wake-up take. */
-#define COROI_SPIN_NS 10000
-
 /* coroi_idle_due - w, which is awake, has now a deadline (ns) that is earlier than all its others:
  * wake the standby if it would look around too late for that. In w's door. */
 void coroi_idle_due(struct coroi_worker *w, uint64_t due);

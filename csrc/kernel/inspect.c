@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-#define COLLECTOR_SLEEP_NS 20000
-
 /* system_error - the text of a status that tells what a system call has failed with:
  * CORO_OF_ERRNO. */
 static const char *system_error(int status)
@@ -220,7 +218,7 @@ static void collect_from(struct coroi_worker *w)
 
 	while ((came = coroi_door_knock(w, COROI_COLLECTOR)) == COROI_REFUSED) {
 		uint32_t never = 0;
-		coroi_futex_wait(&never, 0, COLLECTOR_SLEEP_NS); /* as coroi_door_lock */
+		coroi_futex_wait(&never, 0, COROI_PREEMPTED_NS); /* as coroi_door_lock */
 	}
 	if (came == COROI_LOCKED) {
 		coroi_tasks_settle_locked(w, true);

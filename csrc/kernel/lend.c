@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#define TIMED_EVERY  64   /* lends for each that is timed: a clock read costs as much as a lend */
-#define SPIN_NS      2000 /* for what is on its way from a worker that is awake */
-#define SPIN_AT_ONCE 16
-
 __thread struct coroi_waker *coroi_waker_tls;
 
 /* The worker to which this thread has lent itself last: its lines are in this CPU's cache. */
@@ -67,7 +63,7 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->watched = coroi_watches(w);
 	uint64_t lends = at_load_rlx(&w->lends.n) + 1;
 	at_store_rlx(&w->lends.n, lends);
-	l->timed = lends % TIMED_EVERY == 1;
+	l->timed = lends % COROI_LEND_TIMED_EVERY == 1;
 	if (coroi_unlikely(l->timed))
 		l->since = coroi_now_ns();
 }
@@ -249,8 +245,8 @@ static bool awaits(struct coroi_lender *l)
 	    COROI_AWAKE_OF(at_load_rlx(&w->sched->activity)) < 2)
 		return false;
 	l->spun = true;
-	for (uint64_t until = coroi_now_ns() + SPIN_NS; coroi_now_ns() < until;)
-		for (int i = 0; i < SPIN_AT_ONCE; i++) {
+	for (uint64_t until = coroi_now_ns() + COROI_LEND_SPIN_NS; coroi_now_ns() < until;)
+		for (int i = 0; i < COROI_LEND_SPIN_AT_ONCE; i++) {
 			if (at_load_rlx(&w->inbox))
 				return true;
 			at_relax();

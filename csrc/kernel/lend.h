@@ -92,11 +92,6 @@
  * queue since then, so that what is fresh is not all the lender's. In w's door. */
 enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
 
-/* What a lender does after the call's own coroutine has suspended, if the call does not say how
- * long: run what is there to run, for this long. Go's monitor may take the P of a thread away that
- * is in a call for 20 us or more. */
-#define COROI_LEND_NS 15000
-
 /* How a lend has come out. Below 0: an error, and nothing was started. */
 enum coroi_lend_outcome {
 	COROI_LEND_ENDED,     /* the coroutine has ended: status and payload say how */

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-#define LOOK_MOST 63 /* picks from one look at the clock to the next, at most */
-#define LOOKS     8  /* in a budget, about */
-
 /* was_long - the run that is timed was long not only by the clock: the thread has used the CPU for
  * as long, or has blocked. */
 static bool was_long(const struct coroi_lender *l)
@@ -63,9 +60,9 @@ static bool is_spent(struct coroi_lender *l)
 		l->began = now;
 		return false;
 	}
-	l->look_every = now - before > budget / LOOKS   ? 0
-			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
-							: LOOK_MOST;
+	l->look_every = now - before > budget / COROI_LEND_LOOKS   ? 0
+			: l->look_every * 2 < COROI_LEND_LOOK_MOST ? l->look_every * 2 + 1
+								   : COROI_LEND_LOOK_MOST;
 	l->unlooked = l->look_every;
 	return now - l->began >= budget;
 }

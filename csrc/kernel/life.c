@@ -16,10 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HANDOVER_BUDGET 1 /* where it adapts: to begin with */
-#define STEAL_BATCH     32
-#define STACK_CACHE     64
-
 const struct coroi_worker coroi_nobody = {.sched = (struct coro_scheduler *)&coroi_nobody};
 __thread struct coroi_worker *coroi_worker_tls,
 	*coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
@@ -77,7 +73,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 			 : o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
 	w->budget = o->handover_budget < 0 ? 0
 		    : o->handover_budget   ? (uint32_t)o->handover_budget
-					   : HANDOVER_BUDGET;
+					   : COROI_CHAIN_FIRST;
 	w->chain.is_fixed = o->handover_budget != 0;
 	w->handovers.most = w->budget;
 	w->spin.ns = COROI_SPIN_NS;
@@ -87,7 +83,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->thread.cpu = o->cpus && !w->is_main ? o->cpus[id % o->cpu_count] : -1;
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
 	    coroi_stack_cache_init(&w->stacks, &s->stacks,
-				   o->stack_cache ? o->stack_cache : STACK_CACHE))
+				   o->stack_cache ? o->stack_cache : COROI_STACK_CACHE))
 		return CORO_ENOMEM;
 	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
 	w->due = COROI_NEVER;
@@ -187,7 +183,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	if (s->workers > CORO_WORKERS_MAX)
 		s->workers = CORO_WORKERS_MAX;
 	s->flags = o->flags;
-	s->steal_batch = o->steal_batch ? o->steal_batch : STEAL_BATCH;
+	s->steal_batch = o->steal_batch ? o->steal_batch : COROI_STEAL_BATCH;
 	s->class = (uint8_t)coroi_stack_class(o->stack_bytes);
 	s->dense_class = (uint8_t)coroi_stack_class(o->shared_stack_bytes);
 	s->shared_stacks = (uint16_t)(o->shared_stacks ? o->shared_stacks : COROI_SHARED_STACKS);

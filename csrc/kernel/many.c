@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define AT_ONCE 256 /* calls that the leader spawns before others have their turn */
-
 static struct coroi_one *one_of(struct coroi_many *m, uint32_t i)
 {
 	return (struct coroi_one *)(void *)(m->ones + (size_t)i * m->stride);
@@ -118,7 +116,8 @@ static void spawn_all(struct coroi_many *m)
 {
 	for (uint32_t i = 0; i < m->count;) {
 		uint32_t left = m->count - i;
-		uint32_t k = spawn(coroi_self(), m, i, left < AT_ONCE ? left : AT_ONCE);
+		uint32_t k = spawn(coroi_self(), m, i,
+				   left < COROI_MANY_AT_ONCE ? left : COROI_MANY_AT_ONCE);
 		if (!k && at_load_seq(&m->left) == left + 1) {
 			for (; i < m->count; i++)
 				fail(one_of(m, i), CORO_ENOMEM);

@@ -55,8 +55,6 @@ bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uin
 	return queue_with_record_locked(w, runnable, args);
 }
 
-#define TAKE_AT_ONCE 64 /* spawns taken out of a batch at a time */
-
 /* left_in - p has a spawn that was not taken. */
 static bool left_in(const struct coroi_batch *p)
 {
@@ -98,7 +96,7 @@ static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p
 {
 	uint32_t state = at_load_acq(&p->state), have = state & COROI_BATCH_COUNT, n = 0;
 
-	for (; p->taken < have && n < TAKE_AT_ONCE; n++) {
+	for (; p->taken < have && n < COROI_TAKE_AT_ONCE; n++) {
 		uint64_t runnable = p->words[p->taken];
 		if (coroi_runnable_words(runnable) == COROI_RECORD)
 			coroi_deque_push(&w->queue, runnable);
@@ -155,7 +153,7 @@ static void unpack_locked(struct coroi_worker *w)
 
 void coroi_deliver_locked(struct coroi_worker *w)
 {
-	uint32_t enough = coroi_deque_length(&w->queue) + TAKE_AT_ONCE;
+	uint32_t enough = coroi_deque_length(&w->queue) + COROI_TAKE_AT_ONCE;
 	uint64_t before = 0, node = w->undelivered.first;
 	bool trickles = true;
 
@@ -179,11 +177,9 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		node = next;
 	}
 	w->spawns.trickles = trickles && !node && w->undelivered.first;
-	if (coroi_deque_length(&w->queue) + TAKE_AT_ONCE != enough)
+	if (coroi_deque_length(&w->queue) + COROI_TAKE_AT_ONCE != enough)
 		w->spawns.delivered_to = w->queue.head + coroi_deque_length(&w->queue);
 }
-
-#define SHORT_TURNS 200u /* in a look's time: 250 ns each */
 
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
@@ -205,7 +201,8 @@ static void look_locked(struct coroi_worker *w)
 	if (fit && !w->chain.is_fixed && w->handovers.most - w->handovers.n > fit)
 		w->handovers.most = w->handovers.n + (uint32_t)fit;
 	if (fit)
-		at_store_rlx(&w->worth, COROI_HAS_WORTH && fit >= SHORT_TURNS ? (uint32_t)fit : 1);
+		at_store_rlx(&w->worth,
+			     COROI_HAS_WORTH && fit >= COROI_SHORT_TURNS ? (uint32_t)fit : 1);
 	bool are_long = coroi_turnclock_looked(&w->clock, now, turn, has_waiting(w));
 	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
 }
@@ -288,11 +285,8 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
 	return look && !w->leave ? first_in_locked(w) : 0;
 }
 
-/* A chain of hand-overs is to last CHAIN_NS to 4 * CHAIN_NS, or to be one hand-over. */
-#define CHAIN_NS    10000
-#define BUDGET_MOST 1024u
-
-/* The clock is read once a chain. Between the ends of two chains the queue had turns too. They are
+/* A chain of hand-overs is to last COROI_CHAIN_NS to 4 * COROI_CHAIN_NS, or to be one hand-over.
+ * The clock is read once a chain. Between the ends of two chains the queue had turns too. They are
  * taken to be as long as hand-overs. */
 static void adapt_budget_locked(struct coroi_worker *w)
 {
@@ -302,10 +296,10 @@ static void adapt_budget_locked(struct coroi_worker *w)
 	int32_t ahead = (int32_t)(w->queue.head - w->chain.head);
 	uint32_t turns = ahead > 0 ? (uint32_t)ahead : 0;
 	uint64_t chain = (now - w->chain.ended) * w->budget / ((uint64_t)w->budget + turns);
-	if (chain < CHAIN_NS && w->budget < BUDGET_MOST)
+	if (chain < COROI_CHAIN_NS && w->budget < COROI_CHAIN_MOST)
 		w->budget *= 2;
-	else if (chain > 4 * CHAIN_NS) /* in one step, as in look_locked */
-		w->budget = (uint32_t)(w->budget * (2 * CHAIN_NS) / chain) + 1;
+	else if (chain > 4 * COROI_CHAIN_NS) /* in one step, as in look_locked */
+		w->budget = (uint32_t)(w->budget * (2 * COROI_CHAIN_NS) / chain) + 1;
 	w->chain.ended = now;
 	w->chain.head = w->queue.head;
 }

@@ -144,9 +144,6 @@ static inline bool coroi_turns_are_long(const struct coroi_worker *w)
 
 /* coroi_favors_locked - may what comes from outside of all workers go ahead of the queue once more?
  * COROI_FAVORS times for each turn of the queue, which goes on, whatever comes. */
-#define COROI_FAVORS      4u
-#define COROI_FAVORS_MOST 16u
-
 static inline bool coroi_favors_locked(struct coroi_worker *w)
 {
 	uint32_t turns = w->queue.head - w->favors.at;
@@ -225,9 +222,6 @@ static inline bool coroi_needs_another(const struct coroi_worker *w, uint32_t n)
 	return n > (w->due == COROI_NEVER && !coroi_watches(w));
 }
 
-/* Turns of the queue between two looks at spawns and inline calls, at most, if the queue does not
- * become empty. */
-#define COROI_DELIVER_TURNS 64u
 /* coroi_is_look_due - is it the turn to look at the clock, or at spawns and calls into Go that
  * wait? */
 static inline bool coroi_is_look_due(const struct coroi_worker *w)
@@ -277,8 +271,9 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
  * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
- * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked: where
- * a call would be too long. unusual: w->unusual, as the caller has read it inside the door. */
+ * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked:
+ * where a call would be too long. unusual: w->unusual, as the caller has read it inside the
+ * door. */
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {

@@ -282,7 +282,7 @@ static bool roomy(const struct coroi_slab *s, int64_t granted)
 {
 	int64_t capacity = at_load_seq(&s->capacity),
 		most = capacity < s->limit ? capacity : s->limit;
-	return granted <= most - most / 4;
+	return granted <= most - most / COROI_ROOMY_PART;
 }
 
 bool coroi_slab_is_roomy(const struct coroi_slab *s)

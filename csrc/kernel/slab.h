@@ -57,6 +57,7 @@
 
 #include "base/atomics.h"
 #include "base/lock.h"
+#include "kernel/policy.h"
 #include "kernel/record.h"
 #include "base/sys.h"
 
@@ -202,9 +203,6 @@ void coroi_slab_each(struct coroi_slab *s, void (*fn)(struct coroi_rec *, void *
 struct coroi_rec *coroi_mags_load(struct coroi_mags *m);
 void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r);
 
-/* What a user gets at a time. A user that has more than twice that gives back all but this. */
-#define COROI_CREDIT 128
-
 /* coroi_mags_less_one - the credit after one is spent; below 0: there is none in hand (G2). */
 static inline int32_t coroi_mags_less_one(const struct coroi_mags *m)
 {
@@ -241,8 +239,8 @@ static inline struct coroi_rec *coroi_mags_get(struct coroi_mags *m)
 	if (coroi_unlikely(n == 0))
 		return coroi_mags_load(m);
 	m->loaded->count = --n;
-	if (n >= 16)
-		coroi_prefetchw(m->loaded->rec[n - 16]);
+	if (n >= COROI_AHEAD)
+		coroi_prefetchw(m->loaded->rec[n - COROI_AHEAD]);
 	return m->loaded->rec[n];
 }
 

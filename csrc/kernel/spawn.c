@@ -11,18 +11,11 @@
 
 #include <string.h>
 
-/* Spawns from outside that go to one worker before the next worker has its turn. */
-#define OUTSIDE_RUN 64
-
-/* Tasks from outside stream in where STREAM_TASKS of them come within STREAM_NS each. */
-#define STREAM_TASKS 8u
-#define STREAM_NS    1000u
-
 /* outside_worker - the worker for the next spawn from outside: not a dedicated one. */
-
 static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 {
-	return &s->worker[at_add(&s->outside.next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
+	return &s->worker[at_add(&s->outside.next_worker, 1) / COROI_OUTSIDE_RUN %
+			  coroi_general(s)];
 }
 
 /* away - where a child that may run anywhere goes, if w, the worker of its parent, is dedicated: to
@@ -410,13 +403,13 @@ void coroi_outside_close(struct coro_scheduler *s)
 	s->outside.open = NULL;
 }
 
-/* streams - do tasks stream in? Then they go into an open batch. A worker that is busy looks at an
- * open batch less often than at its inbox. */
+/* streams - do tasks stream in, COROI_STREAM_NS apart? Then they go into an open batch. A worker
+ * that is busy looks at an open batch less often than at its inbox. */
 static bool streams(struct coroi_outside *o)
 {
-	if (o->tasks++ % STREAM_TASKS == 0) {
+	if (o->tasks++ % COROI_STREAM_TASKS == 0) {
 		uint64_t now = coroi_now_ns();
-		o->streams = now - o->looked < STREAM_TASKS * STREAM_NS;
+		o->streams = now - o->looked < COROI_STREAM_TASKS * COROI_STREAM_NS;
 		o->looked = now;
 	}
 	return o->streams;
@@ -433,7 +426,7 @@ static bool open_batch(struct coro_scheduler *s)
 	if (!coroi_batch_open(&s->slab, &o->open, 1))
 		return false;
 	o->used = 0;
-	at_add(&o->next_worker, OUTSIDE_RUN);
+	at_add(&o->next_worker, COROI_OUTSIDE_RUN);
 	o->target = outside_worker(s);
 	return true;
 }

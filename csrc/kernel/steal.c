@@ -9,7 +9,8 @@
  * Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
  *
  * Stealing that does not pay backs off. A thief that has run what it stole in less time each than
- * moving it cost (PAY_NS) holds off: for 50 us, doubling to 12 ms, and halving when a steal pays.
+ * moving it cost (COROI_PAY_NS) holds off: for 50 us, doubling to 12 ms, and halving when a steal
+ * pays.
  * So does a worker that was woken to look for work and has found none: perhaps it has taken the CPU
  * of the worker that feeds the others.
  */
@@ -18,16 +19,7 @@
 #include "kernel/run.h"
 #include "kernel/activity.h"
 
-#define SPIN_LEAST_NS  600
-#define SPIN_RELAX     6   /* about 150 ns between two looks */
-#define COALESCE_RELAX 48  /* about 1.2 us before a look into batches where spawns trickle in */
-#define STREAM_WORDS   32u /* of spawns that come meanwhile: they stream in */
-#define STREAMS_MOST   2   /* then the next look comes later, by up to 2^that */
-#define COALESCE_NS    600 /* between the next looks */
-#define PAY_NS         150
-#define BACKOFF_NS     25000
-#define BACKOFF_MOST   9
-#define WANTS_ALL      UINT32_MAX
+#define WANTS_ALL UINT32_MAX
 
 /* has_more - v's queue has something, and not just what the last thief left there. */
 static bool has_more(struct coroi_worker *v)
@@ -97,8 +89,8 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
  * last time. */
 static void hold_off(struct coroi_worker *w, uint64_t now)
 {
-	w->steal.doubled += w->steal.doubled < BACKOFF_MOST;
-	at_store_rlx(&w->steal.hold_off, now + ((uint64_t)BACKOFF_NS << w->steal.doubled));
+	w->steal.doubled += w->steal.doubled < COROI_HOLD_OFF_MOST;
+	at_store_rlx(&w->steal.hold_off, now + ((uint64_t)COROI_HOLD_OFF_NS << w->steal.doubled));
 }
 
 /* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
@@ -181,12 +173,9 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 
 /* ---------------------------------------------------------------------------------- stirring */
 
-#define STIR_NS   200000 /* from one look at another worker to the next */
-#define STIR_LESS 8      /* w has less than half of what the other has, and this less */
-
 void coroi_stir_look(struct coroi_worker *w)
 {
-	if (w->clock.looked - w->stir.looked < STIR_NS)
+	if (w->clock.looked - w->stir.looked < COROI_STIR_NS)
 		return;
 	w->stir.looked = w->clock.looked;
 	if (!COROI_HAS_STIR || coroi_skip(&w->stir.tries))
@@ -196,7 +185,7 @@ void coroi_stir_look(struct coroi_worker *w)
 	if (w->stir.next == w->id)
 		w->stir.next = (w->stir.next + 1) % n;
 	struct coroi_worker *v = &w->sched->worker[w->stir.next];
-	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + STIR_LESS) {
+	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + COROI_STIR_LESS) {
 		w->stir.from = v;
 		w->leave = true;
 	}
@@ -232,7 +221,7 @@ void coroi_stir(struct coroi_worker *w)
 		coroi_door_leave(w);
 		uint32_t never = 0;
 		if (n)
-			coroi_futex_wait(&never, 0, STIR_NS);
+			coroi_futex_wait(&never, 0, COROI_STIR_NS);
 	}
 }
 
@@ -265,7 +254,7 @@ static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 	uint32_t ran = coroi_turns(w) - w->steal.turn;
 	/* Or w was preempted meanwhile: so the back-off shrinks by one step, and is not
 	 * forgotten. */
-	if (now - w->steal.began >= PAY_NS * ran) {
+	if (now - w->steal.began >= COROI_PAY_NS * ran) {
 		w->steal.doubled -= w->steal.doubled > 0;
 		at_store_rlx(&w->steal.hold_off, 0);
 	} else {
@@ -281,7 +270,7 @@ static bool start_searching(struct coro_scheduler *s)
 	uint64_t activity = at_load_rlx(&s->activity);
 	do {
 		uint32_t most = COROI_AWAKE_OF(activity) / 2;
-		if (s->workers <= 4 || most < 1)
+		if (s->workers <= COROI_ONE_SEARCHER || most < 1)
 			most = 1;
 		if (COROI_SEARCHING_OF(activity) >= most)
 			return false;
@@ -291,7 +280,7 @@ static bool start_searching(struct coro_scheduler *s)
 
 static void spin_briefly(void)
 {
-	for (int i = 0; i < SPIN_RELAX; i++)
+	for (int i = 0; i < COROI_SPIN_RELAX; i++)
 		at_relax();
 }
 
@@ -300,12 +289,12 @@ static void spin_briefly(void)
  * as the mailbox of an actor. */
 static bool coalesce(struct coroi_worker *w)
 {
-	for (int i = COALESCE_RELAX << w->spawns.streams; i && !at_load_rlx(&w->inbox); i--)
+	for (int i = COROI_TRICKLE_RELAX << w->spawns.streams; i && !at_load_rlx(&w->inbox); i--)
 		at_relax();
 	uint32_t words = coroi_has_spawns(w);
-	if (words < STREAM_WORDS << w->spawns.streams)
+	if (words < COROI_STREAM_WORDS << w->spawns.streams)
 		w->spawns.streams = 0;
-	else if (w->spawns.streams < STREAMS_MOST)
+	else if (w->spawns.streams < COROI_STREAMS_MOST)
 		w->spawns.streams++;
 	return words > 0;
 }
@@ -323,7 +312,7 @@ bool coroi_search(struct coroi_worker *w)
 	bool missed = at_load_rlx(&s->lend_missed);
 	/* Where spinning is of no use lately, events from outside are waited for in the driver. */
 	bool spins = COROI_HAS_SPIN && !missed &&
-		     !(coroi_watches(w) && w->spin.ns <= SPIN_LEAST_NS);
+		     !(coroi_watches(w) && w->spin.ns <= COROI_SPIN_LEAST_NS);
 	uint32_t spin_ns = spins ? w->spin.ns : 0;
 	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 
@@ -337,7 +326,7 @@ bool coroi_search(struct coroi_worker *w)
 			break;
 		spin_briefly();
 		now = coroi_now_ns();
-		if (at_load_rlx(&w->undelivered.first) && now - looked >= COALESCE_NS) {
+		if (at_load_rlx(&w->undelivered.first) && now - looked >= COROI_TRICKLE_NS) {
 			if ((found = coroi_has_spawns(w)))
 				break;
 			looked = now;
@@ -354,7 +343,7 @@ bool coroi_search(struct coroi_worker *w)
 	}
 	if (found && pays)
 		w->spin.ns = COROI_SPIN_NS;
-	else if (!missed && w->spin.ns > SPIN_LEAST_NS)
+	else if (!missed && w->spin.ns > COROI_SPIN_LEAST_NS)
 		w->spin.ns /= 2;
 	return found;
 }

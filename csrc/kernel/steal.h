@@ -7,9 +7,6 @@
 
 #include "kernel/worker.h"
 
-/* A deadline that is later than this, ns, is late: its worker does not get to it. */
-#define COROI_LATE_NS 200000
-
 /* coroi_search - spin for a short while for what comes into the inbox and, as one of few workers,
  * for something to steal. Thread: w's, in no door. Blocking: for up to COROI_SPIN_NS, and for a
  * round of steals. Returns: true if there is something to run or in the inbox. */

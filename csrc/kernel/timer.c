@@ -4,8 +4,7 @@
 
 #include "kernel/run.h"
 
-#define STEPS_AT_ONCE 512 /* timers fired or spread while the door is held */
-#define TICK_MOST     ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
+#define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 _Static_assert(6 * COROI_WHEEL_LEVELS < 64, "a shift by all levels is one");
 
 /* put - link r into its level and slot. Its tick is not before the wheel's. Returns the first tick
@@ -104,8 +103,8 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 	uint64_t until = tick_of(now), tick;
 	unsigned level, slot;
 
-	for (int n = 0; n < STEPS_AT_ONCE && (tick = next_tick(wheel, &level, &slot)) <= until;
-	     n++) {
+	for (int n = 0;
+	     n < COROI_TIMERS_AT_ONCE && (tick = next_tick(wheel, &level, &slot)) <= until; n++) {
 		struct coroi_rec *r = coroi_known(wheel->first[level * 64 + slot]);
 		wheel->now = tick;
 		wheel->spreading = (uint8_t)level;

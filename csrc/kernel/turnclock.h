@@ -14,11 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COROI_LOOK_EVERY_MOST 1024u /* turns from one look at the clock to the next, at most */
-/* Turns of the queue from one poll of the inbox to the next, and from one question whether it is
- * the turn to look at the clock to the next; while turns are long, 1. */
-#define COROI_POLL_TURNS 4u
-#define COROI_LOOK_TURNS 16u
+#define COROI_NO_LOOK (1u << 30) /* turns to a look that nothing waits for */
 
 /* coroi_turnclock_begin - the clock of a new worker. */
 static inline void coroi_turnclock_begin(struct coroi_turnclock *c)
@@ -55,11 +51,6 @@ static inline void coroi_turnclock_set(struct coroi_turnclock *c, uint64_t now, 
 	coroi_turnclock_soon(c, turn);
 }
 
-#define COROI_LOOK_NS    50000 /* looks at the clock are about that far apart, ns */
-#define COROI_PACE_NS    10000 /* the length of turns is their average over that long, ns, */
-#define COROI_PACE_TURNS 256u  /* or over this number of turns */
-#define COROI_NO_LOOK    (1u << 30)
-
 /* coroi_turnclock_pace - take the length of turns, if there were enough since the last time: over a
  * while, as among long turns there may be short ones. Returns: the number of turns that take
  * COROI_LOOK_NS; 0: the length was not taken. The number of turns to the next look doubles at most,
@@ -87,7 +78,7 @@ static inline uint64_t coroi_turnclock_pace(struct coroi_turnclock *c, uint64_t 
 static inline bool coroi_turnclock_looked(struct coroi_turnclock *c, uint64_t now, uint32_t turn,
 					  bool waits)
 {
-	bool are_long = c->every < 4;
+	bool are_long = c->every < COROI_LONG_TURNS;
 
 	c->looked = now;
 	c->mask = are_long ? 0 : COROI_LOOK_TURNS - 1;

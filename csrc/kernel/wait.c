@@ -125,11 +125,10 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
  *
  * There are several pairs of counts, so that wakers on several cores seldom share one.
  */
-#define WAKERS 16
 static struct {
 	/* atomic, sequentially consistent with the wake word */
 	uint32_t count[2] __attribute__((aligned(COROI_APART)));
-} wakers[WAKERS];
+} wakers[COROI_WAKERS];
 /* The count of each pair that new wakers use. Relaxed: a hint; a late waker uses the other one. */
 static uint32_t wakers_turn;
 static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* one destroy waits at a time */
@@ -139,7 +138,7 @@ static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* one destroy w
 static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
 	/* the pair is chosen by the address of the thread's stack */
-	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)]
+	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (COROI_WAKERS - 1)]
 				   .count[at_load_rlx(&wakers_turn)];
 
 	at_add(count, 1);
@@ -155,7 +154,7 @@ static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t 
 uint32_t *coroi_guest_begin(void)
 {
 	uint32_t here; /* the pair is chosen by the address of the thread's stack */
-	uint32_t *count = &wakers[(uintptr_t)&here >> 14 & (WAKERS - 1)]
+	uint32_t *count = &wakers[(uintptr_t)&here >> 14 & (COROI_WAKERS - 1)]
 				   .count[at_load_rlx(&wakers_turn)];
 
 	at_add(count, 1);
@@ -173,10 +172,10 @@ void coroi_await_wakers(void)
 	for (int k = 0; k < 2; k++) {
 		uint32_t turn = at_load_rlx(&wakers_turn);
 		at_xchg(&wakers_turn, !turn);
-		for (int i = 0; i < WAKERS; i++)
+		for (int i = 0; i < COROI_WAKERS; i++)
 			for (uint32_t n; (n = at_load_seq(&wakers[i].count[turn]));)
 				/* the waker was preempted: let it finish */
-				coroi_futex_wait(&wakers[i].count[turn], n, 20000);
+				coroi_futex_wait(&wakers[i].count[turn], n, COROI_PREEMPTED_NS);
 	}
 	pthread_mutex_unlock(&wakers_lock);
 }
@@ -214,9 +213,6 @@ void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to)
 	coroi_notify_pushed(to);
 }
 
-#define FOLLOWS_FROM  8 /* runnables in the queue of a worker that r may leave for its waker's */
-#define FOLLOWS_EVERY 4 /* of that many such wakes one lets r leave */
-
 /* follows - r, which is being woken at w, goes on at its waker's worker. Else two that keep waking
  * each other and are on two busy workers, since one of them was stolen, would have one turn each
  * while w's queue goes round once. Two on one worker have a chain of them. Not each time: a
@@ -225,13 +221,14 @@ static bool follows_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t
 {
 	uint32_t length = coroi_deque_length(&w->queue);
 
-	if (!COROI_HAS_FOLLOWS || coroi_likely(length < FOLLOWS_FROM || !from || !w->shares) ||
+	if (!COROI_HAS_FOLLOWS ||
+	    coroi_likely(length < COROI_FOLLOWS_FROM || !from || !w->shares) ||
 	    (at_load_rlx(&r->flags) & COROI_F_PINNED) || from > coroi_general(w->sched) ||
 	    from - 1 == w->id || r == w->current /* its context is not saved yet */)
 		return false;
 	struct coroi_worker *to = &w->sched->worker[from - 1];
 	uint32_t other = coroi_deque_length(&to->queue);
-	if (other < FOLLOWS_FROM / 2 || other > length || ++w->follows % FOLLOWS_EVERY)
+	if (other < COROI_FOLLOWS_FROM / 2 || other > length || ++w->follows % COROI_FOLLOWS_EVERY)
 		return false;
 	coroi_unwait_locked(w, r);
 	coroi_move_locked(r, to);
@@ -499,23 +496,22 @@ static COROI_NOINLINE int parked_spent(uint64_t deadline)
 	return CORO_OK;
 }
 
-/* Of the parks that find permits, those are counted that find PARKS_COUNTED of them, or a multiple,
- * for as many; and those that find one alone, or one more than that, for themselves. So each park
- * of a coroutine counts that goes on by one permit each time, which it has perhaps given to
- * itself. */
-#define PARKS_COUNTED 8 /* a power of two */
+/* Of the parks that find permits, those are counted that find COROI_PARKS_COUNTED of them, or a
+ * multiple, for as many; and those that find one alone, or one more than that, for themselves. So
+ * each park of a coroutine counts that goes on by one permit each time, which it has perhaps given
+ * to itself. */
 
-/* count_parks - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
+/* count_parks - count COROI_PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
 static COROI_NOINLINE int count_parks(struct coroi_worker *w, uint64_t deadline)
 {
-	w->waits.left -= PARKS_COUNTED - 1;
+	w->waits.left -= COROI_PARKS_COUNTED - 1;
 	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
 }
 
 /* parked - the current coroutine of w has taken one of the permits that were there. */
 static inline int parked(struct coroi_worker *w, uint32_t permits, uint64_t deadline)
 {
-	if (coroi_likely(permits & (PARKS_COUNTED - 2)))
+	if (coroi_likely(permits & (COROI_PARKS_COUNTED - 2)))
 		return CORO_OK;
 	if (!(permits & 1))
 		return count_parks(w, deadline);
