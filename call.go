@@ -211,11 +211,11 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.L
 // callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame.
 func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 	call := l.Call()
-	if isBackground(ctx) {
-		s.offload.Here(nil, call)
-	} else {
-		s.offload.Here(ctx, call)
+	var caller context.Context // nil: the background's
+	if !isBackground(ctx) {
+		caller = ctx
 	}
+	s.offload.Here(caller, call)
 	s.edge.Release()
 	at := s.core.LendOn(l)
 	if at == csrc.LendNone {

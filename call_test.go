@@ -32,6 +32,21 @@ func TestCallReturnsTheResult(t *testing.T) {
 	finish(t, s)
 }
 
+// Where no worker sleeps a Call needs a Task, so it may take some tries.
+func TestACallThatEndsAtOnceAllocatesNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("detectors allocate")
+	}
+	s := newScheduler(t, coro.WithWorkers(1))
+	eventually(t, func() bool {
+		return testing.AllocsPerRun(100, func() {
+			_, err := square.Call(background, s, 7)
+			assert.NoError(t, err)
+		}) == 0
+	}, "a Call allocates nothing")
+	finish(t, s)
+}
+
 func TestCallOfABodyThatSuspends(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	for n := range int64(50) {
