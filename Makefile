@@ -40,11 +40,12 @@ headers: ## the copies of the public headers, in examples that are modules, afte
 	@for copy in $$(git ls-files '*/coro.h' ':!csrc'); do go run ./cmd/coro header -dir $$(dirname $$copy); done
 
 .PHONY: check
-check: ## layout of the code, what keeps modules from being installed, go vet, staticcheck
+check: ## layout and size of the code, what keeps modules from being installed, go vet, staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	clang-format --dry-run -Werror $(C_FILES)
 	scripts/rooms.sh
 	scripts/words.sh
+	scripts/shape.sh --check
 	scripts/release-static.sh
 	scripts/release-static.sh --self-test
 	go vet ./... ./bench/...

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# shape.sh - the size of what a reader of the core has to hold in the head:
+#
+#   scripts/shape.sh           prints it, with the ceilings
+#   scripts/shape.sh --check   prints what is above its ceiling, and fails
+#
+# A change that lifts a ceiling says why, in the place of "-".
+set -euo pipefail
+cd "$(dirname "$0")/../csrc"
+
+ceilings="
+own     68     -  members of struct coroi_worker; a struct in it is one
+inner   98     -  members of the structs in it
+names   114    -  names that kernel/kernel.h lists for the other rooms
+tuning  95     -  tuning constants in kernel/policy.h and actor/policy.h
+strays  0      -  tuning constants elsewhere in kernel and actor
+core    24330  -  lines of the core, without comments and blank lines
+actor   3000   -  those of csrc/actor
+long    5      -  functions of the core with more than 50 lines
+words   231    -  rows of docs/internals/words.md
+"
+
+core=(base/*.[chS] kernel/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)
+tuned='^#define +[A-Z0-9_]+_(NS|US|LEAST|EVERY|TURNS|RELAX) '
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# lines FILE... - the number of lines that are neither comment nor blank.
+lines() {
+	perl -0777 -pe 's{/\*.*?\*/|//[^\n]*}{}gs' "$@" | grep -c '[^[:space:]]'
+}
+
+# members - "own inner" of struct coroi_worker, from what the compiler tells gdb.
+members() {
+	printf '#include "kernel/worker.h"\nstruct coroi_worker worker;\n' |
+		gcc -std=gnu11 -D_GNU_SOURCE -g -I. -Iinclude -x c -c -o "$work/worker.o" -
+	cat >"$work/members.py" <<-'PY'
+		import gdb
+		def members(of):
+		    for f in of.fields():
+		        inside = f.type.strip_typedefs()
+		        if f.name:
+		            yield inside
+		        else:
+		            yield from members(inside)
+		own = list(members(gdb.lookup_type("struct coroi_worker")))
+		structs = [t for t in own if t.code == gdb.TYPE_CODE_STRUCT]
+		print(len(own), sum(len(list(members(t))) for t in structs))
+	PY
+	gdb -q -nx -batch -x "$work/members.py" "$work/worker.o"
+}
+
+declare -A now
+read -r now[own] now[inner] < <(members)
+now[names]=$(sed -n '1,/\*\//p' kernel/kernel.h | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u | wc -l)
+now[tuning]=$(awk '/^#define COROI_/ && !/COROI_HAS_|_H$/' {kernel,actor}/policy.h | wc -l)
+now[strays]=$(awk -v tuned="$tuned" '$0 ~ tuned && FILENAME !~ /policy.h/' {kernel,actor}/*.[ch] | wc -l)
+now[core]=$(lines "${core[@]}")
+now[actor]=$(lines actor/*.[ch])
+now[long]=$(awk 'FNR == 1 { at = 0 } /^{$/ { at = FNR } /^}$/ && at { n += FNR - at - 1 > 50; at = 0 } END { print n + 0 }' \
+	"${core[@]}")
+now[words]=$(grep -cE '^\| [^-]' ../docs/internals/words.md)
+
+failed=0
+while read -r what most _ is; do
+	[[ $what ]] || continue
+	if [[ ${1:-} != --check ]]; then
+		printf '%6d of %6d  %s\n' "${now[$what]}" "$most" "$is"
+	elif ((now[$what] > most)); then
+		echo "shape.sh: ${now[$what]} $is: at most $most. Make it smaller, or lift the ceiling with a reason" >&2
+		failed=1
+	fi
+done <<<"$ceilings"
+exit $failed
