@@ -21,6 +21,9 @@ func TestDurationsStandInTuning(t *testing.T) {
 	for _, dir := range []string{".", "actor", "x/nats"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
+		if files == nil && dir == "x/nats" {
+			continue // a module of its own, which this module's zip does not have
+		}
 		require.Contains(t, files, filepath.Join(dir, "tuning.go"))
 		for _, file := range files {
 			switch base := filepath.Base(file); {
