@@ -15,7 +15,7 @@
  *      COROI_NODE_MOVED   a record that has started, is suspended, and has its home here now,
  *                         linked by `next`
  *      COROI_NODE_TASKS   the worker itself, which is to settle tasks (task.h), linked by
- *                         `tasks_link`
+ *                         `tasks.link`
  *
  * Order: a push is a release, and its partner is the worker's exchange, an acquire. A push is also
  * sequentially consistent with the look at the sleepers that follows it (N1, N2). The partners of

@@ -275,10 +275,10 @@ void coroi_doors_unlock(struct coro_scheduler *s)
  * seen before the coroutine's spawn, nor before the spawns that it has made.
  *
  * A daemon counts among the ended from its spawn to its end: in the first look as one that came
- * (`daemons`), which takes it away, in the second as one that ended (`daemons_ended`), which gives
- * the place back. Both counts only grow, too. A spawn counts the daemon in `spawned` first, and an
- * end in `ended` last. So the difference is, again, at least the number of the others at the moment
- * in between.
+ * (`daemons.spawned`), which takes it away, in the second as one that ended (`daemons.ended`),
+ * which gives the place back. Both counts only grow, too. A spawn counts the daemon in `spawned`
+ * first, and an end in `ended` last. So the difference is, again, at least the number of the others
+ * at the moment in between.
  */
 static uint64_t count_all(struct coro_scheduler *s, bool with_daemons)
 {

@@ -179,7 +179,7 @@ static void yields_until(uint64_t ns, bool are_short)
 	struct coroi_worker *w = coroi_self();
 	uint64_t end = coroi_now_ns() + 20000 * MS;
 
-	while (at_load_rlx(&w->worth) > 1 != are_short) {
+	while ((at_load_rlx(&w->worth) > 1) != are_short) {
 		CHECK(coroi_now_ns() < end);
 		for (int i = 0; i < 100; i++) {
 			uint64_t until = ns ? coroi_now_ns() + ns : 0;
