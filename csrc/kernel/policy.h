@@ -131,7 +131,7 @@
 /* Doublings of that, at most: 12.8 ms. 330 wake-ups for 500 000 spawns become 60. */
 #define COROI_HOLD_OFF_MOST 9
 
-/* A queue of short turns is not shared while it is short (activity.h). */
+/* Where there are actors, a queue of short turns is not shared while it is short (activity.h). */
 #define COROI_HAS_WORTH 1
 /* Turns in COROI_LOOK_NS: turns are short where there are as many, 250 ns each: a message that
  * travels between CPUs takes longer. Go's actors have the same figure. Commit "kernel: a queue of

@@ -188,6 +188,15 @@ static bool has_waiting(const struct coroi_worker *w)
 	       coroi_watches(w);
 }
 
+/* are_worth - how long a queue is worth sharing; fit: turns that are in COROI_LOOK_NS. Turns of
+ * tasks mostly wake each other. Coroutines go on and on, and are shared however short they are. */
+static uint32_t are_worth(const struct coroi_worker *w, uint64_t fit)
+{
+	return COROI_HAS_WORTH && at_load_rlx(&w->tasks.room) && fit >= COROI_SHORT_TURNS
+		       ? (uint32_t)fit
+		       : 1;
+}
+
 /* look - at the clock: fire deadlines that have come, and set the turn of the next look. */
 static void look_locked(struct coroi_worker *w)
 {
@@ -201,8 +210,7 @@ static void look_locked(struct coroi_worker *w)
 	if (fit && !w->chain.is_fixed && w->handovers.most - w->handovers.n > fit)
 		w->handovers.most = w->handovers.n + (uint32_t)fit;
 	if (fit)
-		at_store_rlx(&w->worth,
-			     COROI_HAS_WORTH && fit >= COROI_SHORT_TURNS ? (uint32_t)fit : 1);
+		at_store_rlx(&w->worth, are_worth(w, fit));
 	bool are_long = coroi_turnclock_looked(&w->clock, now, turn, has_waiting(w));
 	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
 }

@@ -5,6 +5,8 @@
  */
 #include "test.h"
 
+#include "coro_actor.h"
+
 #include "kernel/run.h"
 #include "kernel/steal.h"
 #include "kernel/task.h"
@@ -200,6 +202,16 @@ static bool are_quick(void)
 	return coroi_now_ns() - began < 100 * 1000;
 }
 
+static void has_short_turns(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20000; i++)
+		coro_yield();
+	CHECK_EQ(coroi_self()->worth, 1);
+	add_one(&robbed);
+}
+
 static void yields_beside(void *arg, void *result)
 {
 	(void)arg;
@@ -221,14 +233,38 @@ static void has_turns_of_each_kind(void *arg, void *result)
 	add_one(&robbed);
 }
 
-/* The look at the clock tells a worker's short turns from long ones. */
+static size_t is_none(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)state;
+	(void)m;
+	return n;
+}
+
+/* The look at the clock tells a worker's short turns from long ones, where there are actors. */
 TEST(steal_knows_short_turns)
+{
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = is_none};
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+	coro_attr here = on(1);
+	coro_actor a;
+
+	robbed = 0;
+	CHECK_EQ(coro_actor_spawn(s, &kind, NULL, &a), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &here, has_turns_of_each_kind, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &here, yields_beside, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+}
+
+/* Coroutines alone are shared, however short their turns. */
+TEST(steal_shares_short_turns_of_coroutines)
 {
 	coro_scheduler *s = start_with(2, CORO_PAUSED);
 	coro_attr here = on(1);
 
 	robbed = 0;
-	CHECK_EQ(coro_scheduler_spawn(s, &here, has_turns_of_each_kind, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &here, has_short_turns, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_spawn(s, &here, yields_beside, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	finish(s);
