@@ -172,7 +172,7 @@ class Record:
         for i in range(int(s["workers"])):
             w = s["worker"][i]
             if int(w["current"]) == self.address:
-                return int(w["tid"])
+                return int(w["thread"]["tid"])
         return 0
 
     def is_away(self):
