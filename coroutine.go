@@ -130,17 +130,12 @@ func AsDaemon() BodyOption { return func(o *bodyOptions) { o.daemon = true } }
 func GoContext[T any](
 	ctx context.Context, in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
 ) (*Task[T], error) {
-	if ctx.Err() != nil {
-		return nil, ctxerr.Of(ctx)
-	}
-	if err := mayBind(ctx); err != nil {
+	own, s, g, err := contextIn(ctx, in)
+	if err != nil {
 		return nil, err
 	}
-	s, g := in.scope()
-	own := newStartContext(ctx)
 	bind := own.ctx.Done() != nil
 	var t *Task[T]
-	var err error
 	if g != nil {
 		t, err = startMember(g,
 			func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
-	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -192,16 +191,11 @@ func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R]
 func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *csrc.Lend) (
 	*Task[R], error,
 ) {
-	if ctx.Err() != nil {
-		return nil, ctxerr.Of(ctx)
-	}
-	if err := mayBind(ctx); err != nil {
+	own, s, g, err := contextIn(ctx, in)
+	if err != nil {
 		return nil, err
 	}
-	s, g := in.scope()
-	own := newStartContext(ctx)
 	var t *Task[R]
-	var err error
 	if g != nil {
 		t, err = f.startMemberContext(own, g, arg)
 	} else {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"time"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/ctxerr"
 )
 
 // The contexts that coroutines are started with. What a user wrote is called by the goroutine that
@@ -150,6 +152,19 @@ func mayBind(ctx context.Context) error {
 		return nil
 	}
 	return outside()
+}
+
+// contextIn is how a start in a scope begins whose coroutine the end of ctx cancels. On an error
+// nothing is to be started.
+func contextIn(ctx context.Context, in Scope) (own startContext, s *Scheduler, g *Group, err error) {
+	if ctx.Err() != nil {
+		return own, nil, nil, ctxerr.Of(ctx)
+	}
+	if err := mayBind(ctx); err != nil {
+		return own, nil, nil, err
+	}
+	s, g = in.scope()
+	return newStartContext(ctx), s, g, nil
 }
 
 // newStartContext asks ctx, which may be the user's own, and panic, for all that is needed. Nothing
