@@ -133,10 +133,10 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err != nil {
 		return err
 	}
-	defer func() { _ = fd.Close() }() // where nothing serves
 	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit,
 		uint64(c.grace), uint64(c.linger)))
 	if err != nil {
+		_ = fd.Close()
 		return err
 	}
 	return served(ctx, fd, task)
