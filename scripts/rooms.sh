@@ -21,8 +21,12 @@ fail() { echo "rooms.sh: $*" >&2; failed=1; }
 
 names() { grep -ohE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' "$@" | sort -u; }
 
-# The names that kernel.h lists: in its first comment, in the left column.
+# The names that kernel.h lists, in its first comment. --listed prints them, for shape.sh.
 allowed=$(sed -n '1,/\*\//p' kernel/kernel.h | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u)
+if [[ ${1:-} == --listed ]]; then
+	echo "$allowed"
+	exit
+fi
 declared=$(names kernel/*.h)
 own_or_base=$(names base/*.h)
 

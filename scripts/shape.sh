@@ -52,13 +52,14 @@ members() {
 
 declare -A now
 read -r now[own] now[inner] < <(members)
-now[names]=$(sed -n '1,/\*\//p' kernel/kernel.h | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u | wc -l)
+now[names]=$(../scripts/rooms.sh --listed | wc -l)
 now[tuning]=$(awk '/^#define COROI_/ && !/COROI_HAS_|_H$/' {kernel,actor}/policy.h | wc -l)
-now[strays]=$(awk -v tuned="$tuned" '$0 ~ tuned && FILENAME !~ /policy.h/' {kernel,actor}/*.[ch] | wc -l)
+now[strays]=$(awk -v tuned="$tuned" '$0 ~ tuned && FILENAME !~ /policy.h/' {kernel,actor}/*.[ch] |
+	wc -l)
 now[core]=$(lines "${core[@]}")
 now[actor]=$(lines actor/*.[ch])
-now[long]=$(awk 'FNR == 1 { at = 0 } /^{$/ { at = FNR } /^}$/ && at { n += FNR - at - 1 > 50; at = 0 } END { print n + 0 }' \
-	"${core[@]}")
+now[long]=$(awk 'FNR == 1 { at = 0 } /^{$/ { at = FNR }
+	/^}$/ && at { n += FNR - at - 1 > 50; at = 0 } END { print n + 0 }' "${core[@]}")
 now[words]=$(grep -cE '^\| [^-]' ../docs/internals/words.md)
 
 failed=0
@@ -67,7 +68,8 @@ while read -r what most _ is; do
 	if [[ ${1:-} != --check ]]; then
 		printf '%6d of %6d  %s\n' "${now[$what]}" "$most" "$is"
 	elif ((now[$what] > most)); then
-		echo "shape.sh: ${now[$what]} $is: at most $most. Make it smaller, or lift the ceiling with a reason" >&2
+		echo "shape.sh: ${now[$what]} $is: at most $most. Make it smaller, or lift the" \
+			"ceiling with a reason" >&2
 		failed=1
 	fi
 done <<<"$ceilings"
