@@ -19,7 +19,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: deps-run ## the main job: coroutines against goroutines, as tables; a minute, or a few where memory is slow
+run: deps-run ## the main job: coroutines against goroutines, as tables; a minute, or a few
 	go run ./bench
 
 .PHONY: test

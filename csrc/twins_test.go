@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// twinsTimes is how many random states each step is tried from. The race detector looks at each byte
-// that is copied, and the steps run on one thread: there it is a tenth.
+// twinsTimes is how many random states each step is tried from. The race detector looks at each
+// byte that is copied, and the steps run on one thread: there it is a tenth.
 var twinsTimes = 2000
 
 func init() {

@@ -55,8 +55,8 @@ void coroi_many_lead(void *arg, void *result);
 /* coroi_many_one - the body of each call. */
 void coroi_many_one(void *arg, void *result);
 
-/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended, and has run
- * what it had deferred. Thread: a worker, in no door. */
+/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended, and has
+ * run what it had deferred. Thread: a worker, in no door. */
 void coroi_many_ended(struct coroi_rec *me);
 
 /* coroi_many_fail - coroi_fail of me, whose body is coroi_many_one. */

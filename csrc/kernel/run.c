@@ -188,9 +188,9 @@ static bool has_waiting(const struct coroi_worker *w)
 	       coroi_watches(w);
 }
 
-/* are_worth - how long a queue is worth sharing; fit: turns that are in COROI_LOOK_NS. Turns of
- * tasks mostly wake each other. Coroutines go on and on, and are shared however short they are. */
-static uint32_t are_worth(const struct coroi_worker *w, uint64_t fit)
+/* worth_of - the length of a queue that is worth sharing; fit: turns that are in COROI_LOOK_NS. Turns
+ * of tasks mostly wake each other. Coroutines alone are shared however short their turns are. */
+static uint32_t worth_of(const struct coroi_worker *w, uint64_t fit)
 {
 	return COROI_HAS_WORTH && at_load_rlx(&w->tasks.room) && fit >= COROI_SHORT_TURNS
 		       ? (uint32_t)fit
@@ -210,7 +210,7 @@ static void look_locked(struct coroi_worker *w)
 	if (fit && !w->chain.is_fixed && w->handovers.most - w->handovers.n > fit)
 		w->handovers.most = w->handovers.n + (uint32_t)fit;
 	if (fit)
-		at_store_rlx(&w->worth, are_worth(w, fit));
+		at_store_rlx(&w->worth, worth_of(w, fit));
 	bool are_long = coroi_turnclock_looked(&w->clock, now, turn, has_waiting(w));
 	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
 }

@@ -143,10 +143,10 @@ static inline uint32_t coroi_task_at(const struct coroi_worker *w)
 }
 
 /*
- * coroi_task_yield_to - the current coroutine of w and the task with that argument change places, if
- * the task waits in w's queue, where `at` says: the task runs next, and the coroutine when it would
- * have been the task's turn. What waits before that place waits for one turn more. Where something
- * is unusual, this is coro_yield. Returns: as coro_yield. Thread: w, in no door.
+ * coroi_task_yield_to - the current coroutine of w and the task with that argument change places,
+ * if the task waits in w's queue, where `at` says: the task runs next, and the coroutine when it
+ * would have been the task's turn. What waits before that place waits for one turn more. Where
+ * something is unusual, this is coro_yield. Returns: as coro_yield. Thread: w, in no door.
  */
 int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg);
 

@@ -317,7 +317,7 @@ TEST(brief_targets_of_two_workers_run_on_two_threads)
 	finish_woken(s);
 }
 
-/* By the thread's CPU time: else the run would be no proof where the thread had no CPU meanwhile. */
+/* By the thread's CPU time: else the run would be no proof where the thread had no CPU then. */
 static void computes_too_long(void)
 {
 	uint64_t until = coroi_thread_usage().cpu_ns + 2 * COROI_BRIEF_NS;
