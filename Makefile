@@ -26,7 +26,10 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; a minut
 test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
 
 .PHONY: test-more
-test-more: deps-test tsan-short memcheck-short test-musl-short test-faults models-quick explore-quick test-hostile test-nested stress-short ## what CI runs besides: more sanitizers, musl, faults, models, the explorer, other modules, stress
+test-more: deps-test tsan-short test-faults test-nested ## what CI runs besides: another sanitizer, faults, other modules
+
+.PHONY: test-core
+test-core: deps-test explore-quick models-quick test-musl-short test-hostile stress-short memcheck-short ## for a change of the C core: the explorer, models, musl, a collection at each crossing, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -142,9 +145,10 @@ test-builds: deps-test deps-arm64 ## the Go tests that build the core again and 
 	@scripts/deps.sh $(MUSL_PACKAGES)
 	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' . ./csrc
 
+# The generator of bodies has one goroutine.
 .PHONY: test-race
 test-race: ## the Go tests under the race detector
-	$(GO_TEST) -race ./...
+	$(GO_TEST) -race $$(go list ./... | grep -v /internal/bodygen)
 
 .PHONY: test-hostile
 test-hostile: ## the Go tests, shorter, with a garbage collection at every crossing of Go and C, for half of the time
