@@ -618,8 +618,7 @@ bool coroi_idle(struct coroi_worker *w)
 	return at_load_seq(&s->mode) != COROI_STOPPING;
 }
 
-/* ------------------------------------------------------------------------------------ the
- * goworker */
+/* ------------------------------------------------------------------------------ the goworker */
 
 void coroi_goworker_init(struct coro_scheduler *s)
 {
