@@ -58,13 +58,20 @@ func TestAPolicyWithoutAPlanIsTold(t *testing.T) {
 func TestRowsNearALimitAreMeasuredAgain(t *testing.T) {
 	const slower, faster = "slower", "faster"
 	rows := []harness.Verdict{
-		{Row: "a", Change: 1.01, Verdict: slower}, {Row: "b", Change: 1.04, Verdict: slower},
-		{Row: "c", Change: 0.94, Verdict: faster}, {Row: "d", Change: 1.10, Verdict: slower},
-		{Row: "e n=(1)", Change: 1.27, Verdict: slower}, {Row: "f", Change: 2, Verdict: slower},
-		{Row: "g", Change: 1.05, Verdict: "no difference"},
+		{Experiment: "x", Row: "a", Change: 1.01, Verdict: slower},
+		{Experiment: "x", Row: "b", Change: 1.04, Verdict: slower},
+		{Experiment: "x", Row: "c", Change: 0.94, Verdict: faster},
+		{Experiment: "y", Row: "d", Change: 1.10, Verdict: slower},
+		{Experiment: "z", Row: "e n=(1)", Change: 1.27, Verdict: slower},
+		{Experiment: "z", Row: "f", Change: 2, Verdict: slower},
+		{Experiment: "z", Row: "g", Change: 1.05, Verdict: "no difference"},
 	}
-	assert.Equal(t, []string{"b", "c", `e n=\(1\)`}, nearLimit(rows))
-	got := replaced(rows, []harness.Verdict{{Row: "b", Change: 1.2}})
+	again, ok := nearLimit(load{experiment: "x|y|z", with: "-w"}, rows)
+	assert.True(t, ok)
+	assert.Equal(t, load{experiment: "x|z", rows: `^(b|e n=\(1\))$`, with: "-w"}, again)
+	_, ok = nearLimit(load{}, rows[2:4])
+	assert.False(t, ok)
+	got := replaced(rows, []harness.Verdict{{Experiment: "x", Row: "b", Change: 1.2}})
 	assert.Equal(t, 1.2, got[1].Change)
 	assert.Equal(t, 1.01, got[0].Change)
 }

@@ -24,6 +24,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -122,9 +123,8 @@ func (o options) measure(ctx context.Context, p plan, progress io.Writer) (
 		if err != nil {
 			return nil, err
 		}
-		if again := nearLimit(rows); again != nil {
-			l.rows = "^(" + strings.Join(again, "|") + ")$"
-			more, err := o.compare(ctx, p.name, l, "0,16,32,48", progress)
+		if again, ok := nearLimit(l, rows); ok {
+			more, err := o.compare(ctx, p.name, again, "0,16,32,48", progress)
 			if err != nil {
 				return nil, err
 			}
@@ -170,17 +170,20 @@ var limits = []float64{0.05, 0.25}
 
 const near = 0.03
 
-// nearLimit are the rows, as regular expressions, that differ, and lie within 3 % of a limit.
-func nearLimit(rows []harness.Verdict) (again []string) {
+// nearLimit is a load of l's rows that are slower without the policy, and lie within 3 % of a limit.
+// False: there are none.
+func nearLimit(l load, rows []harness.Verdict) (load, bool) {
+	var experiments, names []string
 	for _, v := range rows {
-		for _, limit := range limits {
-			if differs(v) && math.Abs(math.Abs(v.Change-1)-limit) < near {
-				again = append(again, regexp.QuoteMeta(v.Row))
-				break
-			}
+		isNear := func(limit float64) bool { return math.Abs(v.Change-1-limit) < near }
+		if v.Verdict == "slower" && slices.ContainsFunc(limits, isNear) {
+			experiments = append(experiments, regexp.QuoteMeta(v.Experiment))
+			names = append(names, regexp.QuoteMeta(v.Row))
 		}
 	}
-	return again
+	l.experiment = strings.Join(slices.Compact(experiments), "|")
+	l.rows = "^(" + strings.Join(names, "|") + ")$"
+	return l, names != nil
 }
 
 // differs: the policy makes a difference.

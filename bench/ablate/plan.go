@@ -78,7 +78,6 @@ var all = []plan{
 		why: "`pingpong`, `counting`, `fanin`, `threadring` and `chameneos` take 1.4 to 1.8 times " +
 			"as long",
 		held: "BOX_HOME_STOLEN"},
-	{name: "change-places", loads: []load{savina}},
 	{name: "bulk", loads: []load{goSavina}},
 	{name: "stay-on-p", loads: []load{goSavina, {experiment: "body"}}},
 	{name: "try-again", loads: []load{borders, calls}},

@@ -19,7 +19,6 @@ struct coroi_home {
 	/* The last message of its `pending`; NULL: it lingers. */
 	struct coro_message *last;
 	uint32_t given; /* coroi_task_given, when its turn was queued */
-	uint32_t at;    /* where that was (coroi_task_at); also of one that is not noted */
 };
 
 /* A place without an actor: so that a send to reference 0 finds a box which it may look at. */
@@ -82,19 +81,12 @@ drop:
 	return false;
 }
 
-/* coroi_home_waits - the turn of the actor at e is about to be put into w's queue. In the door. */
-static inline void coroi_home_waits(const struct coroi_worker *w, struct coroi_home *e)
-{
-	e->given = coroi_task_given(w);
-	e->at = coroi_task_at(w);
-}
-
 /* coroi_home_first - H2: m is the first that an actor gets which lingers. */
 static inline void coroi_home_first(const struct coroi_worker *w, struct coroi_home *e,
 				    struct coro_message *m)
 {
 	at_store_rlx(&e->last, m);
-	coroi_home_waits(w, e);
+	e->given = coroi_task_given(w);
 	m->next_ = NULL;
 	coroi_set_pending(e->a, m, 1);
 }
@@ -122,7 +114,6 @@ static inline void coroi_home_woken(const struct coroi_worker *w, struct coroi_h
 {
 	struct coroi_home *e = coroi_home_of(h, ref);
 
-	e->at = coroi_task_at(w);
 	if (!COROI_HAS_HOME)
 		return;
 	if (coroi_unlikely(h->skips)) {
@@ -193,7 +184,7 @@ static inline void coroi_home_queued(const struct coroi_worker *w, const struct 
 	if (coroi_lingers(e))
 		return;
 	coroi_home_note(e, a, ref, last);
-	coroi_home_waits(w, e);
+	e->given = coroi_task_given(w);
 }
 
 /* coroi_linger - H4: the turn ends on w, where the actor is at home. False: something has come, or

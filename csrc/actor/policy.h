@@ -23,10 +23,8 @@
 
 /* ----------------------------------------------------------------------- far ahead, and turns */
 
-/* A sender that is far ahead of an actor changes places with it: S3 of box.h. */
-#define COROI_HAS_CHANGE_PLACES 1
-/* Messages: a sender is far ahead of an actor that has more: 16 KiB, half of a first cache. Commit
- * "actor: a sender into a deep mailbox and the actor change places": fanin 12.2 to 7.0 ns. */
+/* Messages: a sender that is further ahead of an actor yields (S3 of box.h): 16 KiB, half of a first
+ * cache. By judgement. */
 #define COROI_SOFT_BOUND 256u
 /* ns and messages: a thread outside that is far ahead yields its CPU for as long, for each of that
  * number of messages at most. Commits "actor: a send from outside takes two atomic steps, not

@@ -33,23 +33,11 @@ COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint
 		coroi_ask_home(h->actors, coroi_box_worker(was));
 }
 
-/* yield_once - S3, on worker w, to the actor that is in the place. */
-COROI_COLD static void yield_once(struct coroi_worker *w, struct coroi_hand *h,
-				  const struct coroi_place *a, coro_actor to)
+/* yield_once - S3, in a coroutine: what was sent is in the mailbox. */
+static COROI_NOINLINE int yield_once(void)
 {
-	const struct coroi_home *e = coroi_home_of(h, to);
-
-	if (coroi_in_nowait(w, COROI_BOUNDED))
-		return;
-	(void)(COROI_HAS_CHANGE_PLACES ? coroi_task_yield_to(w, e->at, (uintptr_t)a)
-				       : coro_yield());
-}
-
-static COROI_NOINLINE int yield_sent(coro_actor to)
-{
-	struct coroi_worker *w = coroi_here();
-
-	yield_once(w, coroi_room(w), coroi_place_of(to), to);
+	if (!coroi_in_nowait(coroi_here(), COROI_BOUNDED))
+		(void)coro_yield();
 	return CORO_OK;
 }
 
@@ -167,9 +155,7 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 		depth += coroi_behind(a);
 	}
 	at_bump_by(&h->accepted, counted);
-	if (coroi_unlikely(depth > COROI_SOFT_BOUND))
-		yield_once(w, h, a, to);
-	return CORO_OK;
+	return coroi_likely(depth <= COROI_SOFT_BOUND) ? CORO_OK : yield_once();
 }
 
 static inline __attribute__((always_inline)) void
@@ -274,11 +260,9 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 		coroi_guest_end(guest);
 	if (coroi_likely(status || x.depth + coroi_behind(a) <= COROI_SOFT_BOUND))
 		return status;
-	if (coroi_current(coroi_self()))
-		(void)(coroi_in_nowait(coroi_self(), COROI_BOUNDED) ||
-		       coro_yield()); /* another scheduler's */
-	else
-		pause_outside(&x);
+	if (coroi_current(coroi_self())) /* another scheduler's */
+		return yield_once();
+	pause_outside(&x);
 	return status;
 }
 
@@ -396,7 +380,7 @@ COROI_HOT int coro_actor_send(coro_actor to, uint32_t kind, const void *payload,
 	fill(m, kind, 0, payload, bytes);
 	uint64_t n = coroi_home_put(w, e, m);
 	at_bump(&h->accepted);
-	return coroi_likely(n <= COROI_SOFT_BOUND) ? CORO_OK : yield_sent(to);
+	return coroi_likely(n <= COROI_SOFT_BOUND) ? CORO_OK : yield_once();
 }
 
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,

@@ -182,7 +182,6 @@
 	M(BOX_LINGER_BLIND, "box-computes", "H4 does not look at the box")                        \
 	M(BOX_NO_ASK, "box-asks", "H3 does not ask")                                              \
 	M(BOX_ASK_LATE, "box-asks", "who asks while a worker looks is forgotten")                 \
-	M(BOX_PLACES_BLIND, "box-places", "who yields does not look whose place that is")         \
 	M(BOX_SLEEPS, "box-home", "a worker that sleeps lets actors linger")                      \
 	M(BOX_NO_AWAIT, "box-close", "a close does not wait for those who send")                  \
 	M(BOX_TAKE_STORE, "box-outside", "T1 looks, and then stores")                             \

@@ -422,42 +422,6 @@ static const struct ex_scenario box_leaves = {
 	.flags = CORO_NO_STANDBY,
 };
 
-/* A coroutine and the turn that it has started change places, while a thief takes from the
- * queue. */
-static void yields_to_it(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	begins();
-	const struct coroi_home *e = coroi_home_of(coroi_room(coroi_self()), g.actor[0]);
-	EX_CHECK(coroi_task_yield_to(coroi_self(), e->at, (uintptr_t)coroi_place_of(g.actor[0])) ==
-		 CORO_OK);
-	say_to(0, 0, false);
-}
-
-static void may_take_one(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	hears(&g.sends);
-	(void)world_steal(world_worker(1), world_worker(0));
-}
-
-static void setup_places(void)
-{
-	both(yields_to_it, may_take_one);
-}
-
-static const struct ex_scenario box_places = {
-	.name = "box-places",
-	.about = "a sender and the actor's turn change places, while a thief takes from the queue",
-	.setup = setup_places,
-	.check = check_3,
-	.workers = 2,
-	.flags = CORO_NO_STANDBY,
-	.reach = 3 << RAN_ON,
-};
-
 /* Another actor is in the place of one that was at home, and comes home. */
 static void sends_to_the_next(void *arg, void *result)
 {
@@ -496,7 +460,6 @@ static const struct ex_scenario box_next = {
 };
 
 const struct ex_scenario *const scenarios_home[] = {
-	&box_local, &box_home, &box_home_urgent, &box_home_collect, &box_own,    &box_computes,
-	&box_asks,  &box_back, &box_thief,       &box_leaves,       &box_places, &box_next,
-	NULL,
+	&box_local, &box_home, &box_home_urgent, &box_home_collect, &box_own,  &box_computes,
+	&box_asks,  &box_back, &box_thief,       &box_leaves,       &box_next, NULL,
 };

@@ -74,7 +74,6 @@
  *   coroi_tasks          what a room's tasks are
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
  *   coroi_task_given, coroi_task_hold   does what was started here still wait in this queue? inline
- *   coroi_task_at, coroi_task_yield_to   yield to one
  *   coroi_task_spawn     start one, from any thread
  *   coroi_task_keep, coroi_task_kept, coroi_task_keeps, coroi_task_commit_kept,
  *   coroi_task_spawn_kept, coroi_task_start_locked, coroi_task_let_go_locked, coroi_task_ask

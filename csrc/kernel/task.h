@@ -136,20 +136,6 @@ static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_w
 	return false;
 }
 
-/* coroi_task_at - where the next task is put into w's queue. In w's door. */
-static inline uint32_t coroi_task_at(const struct coroi_worker *w)
-{
-	return w->queue.head + w->queue.count;
-}
-
-/*
- * coroi_task_yield_to - the current coroutine of w and the task with that argument change places,
- * if the task waits in w's queue, where `at` says: the task runs next, and the coroutine when it
- * would have been the task's turn. What waits before that place waits for one turn more. Where
- * something is unusual, this is coro_yield. Returns: as coro_yield. Thread: w, in no door.
- */
-int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg);
-
 /*
  * What a task needs can be kept for the next one, so that it starts without a step that others see:
  * a room keeps it for a task that has come to its end, and may start again on the same worker.

@@ -433,32 +433,6 @@ int coro_yield(void)
 	return coroi_hand_over_locked(w, me, next);
 }
 
-/* is_at - a task with that argument is the queue's entry `at`. */
-static bool is_at(struct coroi_deque *d, uint32_t at, uint64_t task, uint64_t arg)
-{
-	return at - d->head < d->count && d->ring[at & d->mask] == task &&
-	       *coroi_deque_arg(d, at) == arg;
-}
-
-int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg)
-{
-	struct coroi_rec *me = w->current;
-	struct coroi_deque *d = &w->queue;
-	uint64_t task = coroi_task_runnable(w);
-
-	/* the argument of what was popped needs a place (coroi_deque_popped_arg) */
-	if (coroi_unlikely(!coroi_door_try(w) || w->next || !coroi_deque_has_room(d) ||
-			   !is_at(d, at, task, arg))) {
-		coroi_door_leave(w);
-		return coro_yield();
-	}
-	d->ring[at & d->mask] = coroi_runnable_started(me);
-	*coroi_deque_arg(d, d->head - 1) = arg;
-	at_store_rlx(&w->handovers.n, w->handovers.n + 1); /* its turn; the queue has its own */
-	w->handovers.most++;
-	return coroi_suspend_locked(w, me, task);
-}
-
 /* take_permit_locked - end a park that has not to wait. True: me has taken a permit, is cancelled,
  * or must not wait; *status is what the call returns, and the door was left. False: me is to wait,
  * unless its deadline has come. */

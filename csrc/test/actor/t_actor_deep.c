@@ -1,4 +1,4 @@
-/* t_actor_deep.c - S3 of box.h: what sends into a deep mailbox yields, and to whom. */
+/* t_actor_deep.c - S3 of box.h: what sends into a deep mailbox yields. */
 #include "actor/stage.h"
 
 #include "kernel/worker.h"
@@ -58,47 +58,7 @@ static uint64_t sends_alone(coro_fn fn, uint32_t free)
 	return c.n;
 }
 
-/* -------------------------------------------------------------------------- who has whose place */
-
-static uint64_t before, behind;
-
-static void is_before(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(seen(*(uint64_t **)arg)); /* the actor ran first */
-	add_one(&before);
-}
-
-static void is_behind(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	add_one(&behind);
-}
-
-/* takes_place - in the queue: one coroutine, the actor, and one more. The actor runs next, and the
- * sender goes on after the first, before the last. */
-static void takes_place(void *arg, void *result)
-{
-	struct deep p = *(struct deep *)arg;
-
-	(void)result;
-	if (coroi_self()->unusual) /* doors are exchanges: it yields */
-		return;
-	spawn_in(is_before, &p.n, sizeof p.n);
-	tell_words(p.to, 0, 1);
-	spawn_in(is_behind, NULL, 0);
-	tell_words(p.to, 1, DEEP);
-	CHECK(seen(p.n));
-	CHECK_EQ(before, 1);
-	CHECK_EQ(behind, 0);
-}
-
-TEST(actor_deep_and_its_sender_change_places)
-{
-	(void)sends_alone(takes_place, 0);
-}
+/* ------------------------------------------------------------------------- a full queue */
 
 static uint64_t ran;
 
