@@ -3,14 +3,12 @@ package coro
 import (
 	"context"
 	"runtime"
-	"time"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
-	"github.com/organzine/coro/internal/policy"
 )
 
 // How a Call goes: it is one machine. What has become of the coroutine is its state, and mostly
@@ -18,42 +16,40 @@ import (
 // the next one.
 //
 //	state              what is done, and the next state
-//	C1  it begins      lend looks at ctx, f and s, and lends the thread to the coroutine: C2,
-//	                   C4, C5, C7 or C8. If ctx has a deadline, nothing is lent yet: C2. If f
-//	                   is pinned or a daemon, or s lends nothing: C3
-//	C2  LendNone       no worker sleeps. lendSoon tries again, as long as that pays: C4, C5, C7
-//	                   or C8; without success: C3. If ctx has a deadline, lendSoon only waits
-//	                   until a worker sleeps: C3
-//	C3  LendNever      the coroutine is started as by StartContext: C6. If ctx has a deadline,
-//	                   and a worker sleeps, the start is a lend: C6 or C7. The task comes first
-//	                   there, since the body may ask for the deadline, which is the task's
-//	C4  LendCalls      the coroutine calls Go. If ctx never ends, the goroutine makes the call,
-//	                   and lends its thread once more (callHere): C4, C5 or C7. Else the
-//	                   coroutine gets a task, and the offload pool makes the call: C6
-//	C5  LendSuspended  the coroutine goes on on the workers, and gets a task: C6
-//	C6  callWaits      the goroutine waits for the task: the end
-//	C7  LendEnded      the result is there: the end
-//	C8  below 0        nothing was started, and the outcome is an error: the end
+//	C1  it begins      lend looks at ctx, f and s, and lends the thread to the coroutine: C2 to
+//	                   C4, C6 or C7. If ctx has a deadline, if f is pinned or a daemon, or if s
+//	                   lends nothing, nothing is lent: C2
+//	C2  LendNone       no worker sleeps. The coroutine is started as by StartContext: C5. If ctx
+//	                   has a deadline, and a worker sleeps, the start is a lend: C5 or C6. The
+//	                   task comes first there, since the body may ask for the deadline, which is
+//	                   the task's
+//	C3  LendCalls      the coroutine calls Go. If ctx never ends, the goroutine makes the call,
+//	                   and lends its thread once more (callHere): C3, C4 or C6. Else the
+//	                   coroutine gets a task, and the offload pool makes the call: C5
+//	C4  LendSuspended  the coroutine goes on on the workers, and gets a task: C5
+//	C5  callWaits      the goroutine waits for the task: the end
+//	C6  LendEnded      the result is there: the end
+//	C7  below 0        nothing was started, and the outcome is an error: the end
 //
-// An error of C1, C2 or C3 is the end, too: nothing was started.
+// An error of C1 or C2 is the end, too: nothing was started.
 //
 // C1 asks ctx whether it has ended, may end, and has a deadline; it asks context.Background()
-// nothing. What a task needs of ctx (startcontext.go) is asked in C3, or the first time that C4 or
-// C5 comes. There the coroutine runs already. If ctx then panics, or if the function that C4 calls
+// nothing. What a task needs of ctx (startcontext.go) is asked in C2, or the first time that C3 or
+// C4 comes. There the coroutine runs already. If ctx then panics, or if the function that C3 calls
 // ends the goroutine, the coroutine goes on without the goroutine (leave).
 //
-// In a bubble of testing/synctest C3 refuses a context that may end. Nobody outside is to ask such
-// a context: C4 makes the call in any case, and the task of C5 has another context. C6 cancels the
+// In a bubble of testing/synctest C2 refuses a context that may end. Nobody outside is to ask such
+// a context: C3 makes the call in any case, and the task of C4 has another context. C5 cancels the
 // coroutine, since the goroutine cannot wait.
 
-// callWaits is C6.
-const callWaits = csrc.LendNever + 1
+// callWaits is C5.
+const callWaits = csrc.LendNone + 1
 
 // Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
 // do, for about the price of three cgo calls. If a worker of s sleeps, the coroutine runs on the
 // calling goroutine's thread, which stands in for that worker: no thread is woken, and there is no
-// Task. If none sleeps, Call tries again for up to 50 µs while that often pays. Else, and in a
-// scheduler made WithPaused, WithAffinity or WithoutLending, Call is StartContext and Wait.
+// Task. If none sleeps, and in a scheduler made WithPaused, WithAffinity or WithoutLending, Call is
+// StartContext and Wait.
 // [docs/border.md] says what it means for C code to run on a goroutine's thread.
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
@@ -90,22 +86,22 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	return *(*R)(l.Result()), nil
 }
 
-// lend is C1. On an error it returns LendNever.
+// lend is C1. On an error it returns LendNone.
 func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
-		return csrc.LendNever, ctxerr.Of(ctx)
+		return csrc.LendNone, ctxerr.Of(ctx)
 	}
 	if err := s.ready(spec); err != nil {
-		return csrc.LendNever, err
+		return csrc.LendNone, err
 	}
 	if s.closed.Load() {
-		return csrc.LendNever, ErrClosed
+		return csrc.LendNone, ErrClosed
 	}
 	if spec.Flags != 0 || !s.core.Lends() {
-		return csrc.LendNever, nil
+		return csrc.LendNone, nil
 	}
 	if !background {
 		if _, has := ctx.Deadline(); has {
@@ -121,38 +117,6 @@ func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointe
 	}
 	s.edge.Release()
 	return s.core.Lend(l, spec, arg, csrc.JoinLender, false, budget), nil
-}
-
-// lendSoon is C2. A worker that is lent, or has one short coroutine to run, sleeps sooner than a
-// thread is woken: so lendSoon lets other goroutines run, and tries again. A thread that is woken
-// also competes with the lenders for CPUs; their calls then take longer, and more calls find no
-// worker asleep.
-func (s *Scheduler) lendSoon(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer,
-	l *csrc.Lend,
-) (csrc.Outcome, error) {
-	_, until := ctx.Deadline()
-	if !policy.HasTryAgain || until && s.core.MayLend() || !s.again.Try() {
-		return csrc.LendNever, nil
-	}
-	if err := outside(); err != nil {
-		return csrc.LendNever, err
-	}
-	for end := time.Now().Add(soon); time.Now().Before(end); {
-		runtime.Gosched()
-		if !s.core.MayLend() {
-			continue
-		}
-		at, err := csrc.LendNever, error(nil)
-		if !until {
-			at, err = s.lend(ctx, spec, arg, l)
-		}
-		if at != csrc.LendNone {
-			s.again.Tell(true)
-			return at, err
-		}
-	}
-	s.again.Tell(false)
-	return csrc.LendNever, nil
 }
 
 // callOn is Call from the state at on, or from an error of C1. It returns the task, if it has
@@ -171,37 +135,35 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.L
 	for err == nil {
 		switch at {
 		case csrc.LendNone: // C2
-			at, err = s.lendSoon(ctx, &f.spec, unsafe.Pointer(arg), l)
-		case csrc.LendNever: // C3
 			at = callWaits
 			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
 				at = csrc.LendEnded
 			} else if l.Outcome() == csrc.LendCalls {
 				s.offload.Give(l.Call())
 			}
-		case csrc.LendCalls: // C4
+		case csrc.LendCalls: // C3
 			if own.ask(ctx); own.ctx.Done() == nil || bubble.In() {
 				at = s.callHere(own.ctx, l)
 				break
 			}
 			t, at = taskOf[R](own, s, l), callWaits
 			s.offload.Give(l.Call())
-		case csrc.LendSuspended: // C5
+		case csrc.LendSuspended: // C4
 			if own.ask(ctx); bubble.In() {
 				own.drop()
 				own = startContext{ctx: background}
 			}
 			t, at = taskOf[R](own, s, l), callWaits
-		case callWaits: // C6
+		case callWaits: // C5
 			if r, err = t.Wait(ctx); err == ErrBubble {
 				t.Cancel()
 			}
 			return t, r, err
-		case csrc.LendEnded: // C7
+		case csrc.LendEnded: // C6
 			own.drop()
 			r, err = ended[R](s, l)
 			return nil, r, err
-		default: // C8
+		default: // C7
 			err = statusError(csrc.Status(at), ofScheduler)
 		}
 	}
@@ -225,7 +187,7 @@ func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 	return at
 }
 
-// taskOf makes the task of a coroutine that was started by a lend, and is at C4 or C5.
+// taskOf makes the task of a coroutine that was started by a lend, and is at C3 or C4.
 func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
 	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
 		hooks: &taskHooks{ctx: own.ctx}}
@@ -244,7 +206,7 @@ func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
 	return t
 }
 
-// leave is for a goroutine that leaves its call in C4 or C5, by a panic or by runtime.Goexit: the
+// leave is for a goroutine that leaves its call in C3 or C4, by a panic or by runtime.Goexit: the
 // coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
 func (s *Scheduler) leave(own startContext, l *csrc.Lend, at csrc.Outcome) {
 	t := taskOf[None](startContext{ctx: background}, s, l)

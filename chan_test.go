@@ -43,6 +43,17 @@ func newChan[T any](t testing.TB, s *coro.Scheduler, capacity int) *coro.Chan[T]
 	return c
 }
 
+// Values of a channel without room that are neither large nor empty go between goroutines without
+// cgo.
+func TestMeetsWithoutRoom(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	assert.True(t, coro.Meets(newChan[int64](t, s, 0)))
+	assert.True(t, coro.Meets(newChan[[64]byte](t, s, 0)))
+	assert.False(t, coro.Meets(newChan[[65]byte](t, s, 0)))
+	assert.False(t, coro.Meets(newChan[int64](t, s, 1)))
+	finish(t, s)
+}
+
 var capacities = []int{0, 1, 7, 64}
 
 func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {

@@ -67,3 +67,6 @@ type CrowdWatch struct{ told map[string]bool }
 
 // Look is one look.
 func (w *CrowdWatch) Look(s *Scheduler, limit int) { w.told = s.tellCrowds(limit, w.told) }
+
+// Meets tells whether values of c go between goroutines without cgo.
+func Meets[T any](c *Chan[T]) bool { return c.meets() }

@@ -36,7 +36,6 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 	loans      loans
-	again      spin.Trier   // calls that find no worker asleep try again
 	leaders    atomic.Int64 // coroutines that lead a CallN (kernel/many.h)
 
 	runs   sync.RWMutex  // held for reading by a run

@@ -78,7 +78,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 		t.made()
 		t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
 		return t, nil
-	case csrc.LendNone, csrc.LendNever:
+	case csrc.LendNone:
 		return nil, nil
 	}
 	return nil, statusError(csrc.Status(at), ofScheduler)
@@ -130,7 +130,7 @@ func (f Func[A, R]) startFor(
 		return nil, ErrNoMemory
 	}
 	at, err := f.launchHere(t, &arg, l)
-	if at == csrc.LendNone || at == csrc.LendNever {
+	if at == csrc.LendNone {
 		err = f.launch(t, arg)
 	}
 	if at == csrc.LendEnded || err != nil {

@@ -22,10 +22,6 @@ const (
 	// (docs/border.md).
 	helpsBriefly = 100 * time.Microsecond
 
-	// soon is how long Call tries again to find a worker that sleeps: about as long as it takes
-	// to wake a thread (docs/border.md; docs/rent.md, try-again).
-	soon = 50 * time.Microsecond
-
 	// callsAtOnce is the most calls that CallN makes together: some 400 KiB of C memory, and the
 	// values (docs/border.md; bench border, call-n).
 	callsAtOnce = 1 << 13

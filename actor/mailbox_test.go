@@ -133,6 +133,17 @@ func TestOwnMessagesLetOthersRun(t *testing.T) {
 	rest(t, y)
 }
 
+// A deep mailbox takes messages by the chunk.
+func TestADeepMailboxHasChunks(t *testing.T) {
+	y := open(t, Executors(1))
+	handled := 0
+	r, g := busy(t, y, &handled)
+	require.NotNil(t, r.c.box.Load().bulk.Load())
+	close(g.open)
+	rest(t, y)
+	require.Equal(t, many, handled)
+}
+
 // Deep mailboxes keep the order of actors, on the only executor and others, and of goroutines, and
 // where the actor's turns run on a goroutine of their own.
 func TestDeepMailboxesKeepTheOrder(t *testing.T) {

@@ -34,7 +34,6 @@ const (
 	LendSuspended = Outcome(C.COROI_LEND_SUSPENDED) // it goes on elsewhere: see Lend.Joinable
 	LendCalls     = Outcome(C.COROI_LEND_CALLS)     // Lend.Call is to be made, and then Scheduler.LendOn
 	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker may be lent now
-	LendNever     = Outcome(C.COROI_LEND_NEVER)     // no later try helps: see lend.h
 )
 
 // JoinLender is, with Lend, the id of a coroutine's end that the poller does not hear of.

@@ -39,7 +39,6 @@ const (
 	JoinLender      uint32    = 268435455
 	LendCalls       Outcome   = 2
 	LendEnded       Outcome   = 0
-	LendNever       Outcome   = 4
 	LendNone        Outcome   = 3
 	LendSuspended   Outcome   = 1
 	MayResume       Status    = 1

@@ -4,7 +4,8 @@
 #   1. a file includes only "room/file.h" of its own room or of one below it, and "coro.h"; those of
 #      io also "coro_io.h". io lies above sync, of which it includes sync/source.h alone
 #   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
-#   3. it uses no name of the kernel that kernel.h's list does not have
+#   3. it uses no name of the kernel that kernel.h's list does not have; and the list has no name that
+#      none of them uses
 #   4. it does not look into the kernel's structures (worker, record, scheduler)
 #   5. each header's include guard is its own: of two with one guard, the second is not read
 #   6. no room calls up: what an object of a room leaves undefined is defined in it or below it
@@ -53,6 +54,10 @@ for room in $rooms; do
 	done < <(names "$room"/*.[ch] | comm -12 - <(echo "$declared") | comm -23 - <(echo "$allowed") |
 		comm -23 - <(echo "$own_or_base") | comm -23 - <(echo "$own"))
 done
+
+while read -r name; do
+	fail "kernel.h lists $name, which no room uses"
+done < <(comm -23 <(echo "$allowed") <(names {sync,io,actor,dispatch}/*.[ch]))
 
 # 4: the room is compiled with other structures of the same names, which have no members. The
 # kernel's inline functions keep the true ones. What they return is cast.

@@ -40,6 +40,9 @@ func table(plans []plan, results string) []byte {
 	for _, p := range plans {
 		r, err := read(results, p.name)
 		said, when := "not measured", ""
+		if p.ground != "" {
+			said = "as the ground says"
+		}
 		if err == nil {
 			said, when = summary(r.Rows), r.Tree+", "+r.Machine
 		}

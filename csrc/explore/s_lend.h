@@ -82,7 +82,7 @@ static inline int lends(coro_fn fn, uint64_t n, bool brief)
 #define ENDED     (1u << COROI_LEND_ENDED)
 #define SUSPENDED (1u << COROI_LEND_SUSPENDED)
 #define NONE      (1u << COROI_LEND_NONE)
-#define MORE      (COROI_LEND_NEVER + 1) /* the first bit of a scenario's own */
+#define MORE      (COROI_LEND_NONE + 1) /* the first bit of a scenario's own */
 
 /* check_owns - the coroutines that their calls left suspended have ended. The ends are there for
  * the callers to take. */

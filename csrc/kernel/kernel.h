@@ -12,8 +12,6 @@
  *   coroi_current_here   the same for a worker that coroi_here has returned
  *   coroi_scheduler_of   the scheduler of a worker
  *   coroi_worker_at, coroi_workers_of, coroi_worker_id   a worker by its number
- *   coroi_owner          the scheduler of a coroutine
- *   coroi_is_pinned      is a coroutine pinned to its worker?
  *   coroi_is_pinned_here   is the current coroutine pinned, and to this worker?
  *   coroi_is_dense       does a coroutine share its stack?
  *   coroi_has_aborted    does a coroutine that ends do so by coro_abort?
@@ -85,9 +83,6 @@
  *   coroi_room, coroi_room_of   what the room keeps for each worker
  *   coroi_guest_begin, coroi_guest_end   the scheduler is not destroyed meanwhile
  *   coroi_is_dedicated   is a worker dedicated?
- *
- * Tracing
- *   COROI_PROBE          an event in a coroutine's life; nothing unless it is built in
  */
 #ifndef COROI_KERNEL_H
 #define COROI_KERNEL_H
@@ -99,7 +94,6 @@
 #include "kernel/gobell.h"
 #include "kernel/inner.h"
 #include "kernel/nowait.h"
-#include "kernel/probe.h"
 #include "kernel/service.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"

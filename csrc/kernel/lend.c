@@ -458,9 +458,7 @@ static COROI_NOINLINE int call_inside(struct coro_scheduler *s, struct coroi_len
 {
 	struct coroi_lender l;
 
-	if (call->brief || !is_inside(s))
-		return COROI_LEND_NEVER;
-	if (!enter_inside_locked(&l))
+	if (call->brief || !is_inside(s) || !enter_inside_locked(&l))
 		return COROI_LEND_NONE;
 	return call_locked(&l, call);
 }
@@ -472,9 +470,8 @@ int coroi_lend_call(struct coroi_lend *call)
 
 	if (coroi_unlikely(coroi_self() != NULL))
 		return call_inside(s, call);
-	if (!s->lends || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
-		return COROI_LEND_NEVER;
-	if (coroi_unlikely(!lend_any_locked(&l, s)))
+	if (!s->lends || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)) ||
+	    coroi_unlikely(!lend_any_locked(&l, s)))
 		return COROI_LEND_NONE;
 	return call_locked(&l, call);
 }

@@ -97,8 +97,9 @@ enum coroi_lend_outcome {
 	COROI_LEND_ENDED,     /* the coroutine has ended: status and payload say how */
 	COROI_LEND_SUSPENDED, /* it goes on elsewhere: its end is the caller's (coroi_lend.rec) */
 	COROI_LEND_CALLS, /* it calls Go: the caller makes coroi_lend.call, and calls coroi_lend_on */
-	COROI_LEND_NONE, /* no worker sleeps that can be lent: nothing was done */
-	COROI_LEND_NEVER /* by s, the thread, or fn, which is not brief: nothing was done */
+	/* Nothing was done: no worker sleeps that can be lent, or s or the thread lends none, or fn
+	 * is not brief. */
+	COROI_LEND_NONE
 };
 
 /* One call of a coroutine on the caller's thread. Integers alone: Go has it on a goroutine's

@@ -9,8 +9,7 @@ const (
 	// HasStayOnP: a turn does not let other goroutines run while a P is idle
 	// (internal/turnclock).
 	HasStayOnP = true
-	// HasTryAgain: a Call that has found no worker asleep tries again for 50 µs (call.go).
-	HasTryAgain = true
-	// HasMeet: a goroutine passes a value of an unbuffered channel by a call into C (meet.go).
+	// HasMeet: a goroutine passes a value of a channel without room without a call into C
+	// (meet.go).
 	HasMeet = true
 )

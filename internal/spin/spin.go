@@ -23,14 +23,6 @@ const (
 	// clock: 1 µs, beside which a look at the clock is short.
 	turnsAtOnce = 2048
 
-	// What a try gains that pays, where one that does not pay costs one. gainMax lasts for the
-	// tries of a time slice of the kernel: lenders may have no CPU. While trying does not pay,
-	// one call in asksTry finds out whether it does by now (docs/border.md; docs/rent.md,
-	// try-again).
-	gain    = 7
-	gainMax = 512
-	asksTry = 16
-
 	// aloneMax is the most values that a Gatherer takes alone before it waits again for more
 	// (bench chan).
 	aloneMax = 63
@@ -82,25 +74,6 @@ func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() boo
 		p.long.Store(false)
 	}
 	return false
-}
-
-// A Trier tells whether to try something that takes time: while more than one of eight tries pays,
-// and else one in 16 times.
-type Trier struct {
-	asked atomic.Uint32
-	has   atomic.Int32 // what was gained; about, if several try at once
-}
-
-// Try tells whether to try now. Tell is to follow if so.
-func (t *Trier) Try() bool { return t.has.Load() > 0 || t.asked.Add(1)%asksTry == 0 }
-
-// Tell takes note of whether a try has paid.
-func (t *Trier) Tell(paid bool) {
-	if has := t.has.Load(); paid {
-		t.has.Store(min(has+gain, gainMax))
-	} else if has > 0 {
-		t.has.Store(has - 1)
-	}
 }
 
 // A Gatherer tells whether receivers let values come together: a receiver that takes each value as

@@ -52,25 +52,3 @@ func TestALongLookIsTriedNowAndThenAndKeptWhereItPays(t *testing.T) {
 	start := time.Now()
 	assert.False(t, p.Spin(0, time.Hour, Turns, never), "it has not: %v", time.Since(start))
 }
-
-// tried is how often n calls of Try have said yes, of which each was told the same.
-func tried(t *Trier, n int, paid bool) int {
-	times := 0
-	for range n {
-		if t.Try() {
-			times++
-			t.Tell(paid)
-		}
-	}
-	return times
-}
-
-func TestTryingGoesOnAsLongAsItPays(t *testing.T) {
-	var r Trier
-	assert.Equal(t, 10, tried(&r, 10*asksTry, false), "it has never paid: now and then")
-	assert.Equal(t, 1, tried(&r, asksTry, true), "it pays once")
-	assert.Equal(t, gain, tried(&r, gain, false), "that is worth some tries")
-	assert.Equal(t, 10, tried(&r, 10*asksTry, false))
-	assert.Equal(t, 1000, asksTry-1+tried(&r, 1000, true), "it pays from the first try on")
-	assert.Equal(t, gainMax+10, tried(&r, gainMax+10*asksTry, false), "an end of that is found")
-}

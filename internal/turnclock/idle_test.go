@@ -51,6 +51,16 @@ func TestOneIsIdle(t *testing.T) {
 	}
 }
 
+// Where a P is idle a goroutine goes on without a switch, most of the time.
+func TestGoschedStaysWhereAPIsIdle(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var c Clock
+	require.Eventually(t, func() bool {
+		c.Gosched()
+		return c.skipped > 0
+	}, time.Minute, time.Microsecond)
+}
+
 // Whatever the runtime tells of its Ps, one call in some lets go.
 func TestGoschedIsNotSkippedForEver(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

@@ -302,19 +302,19 @@ TEST(lend_inside_is_never_where_no_worker_is_lent)
 {
 	stand_in(serves_outcome);
 	/* a wake's lend */
-	CHECK_EQ(outcome_of(start_go(1, 0), NULL), COROI_LEND_NEVER);
+	CHECK_EQ(outcome_of(start_go(1, 0), NULL), COROI_LEND_NONE);
 	/* no lending */
-	CHECK_EQ(outcome_of(start_go(1, CORO_NO_LENDING), NULL), COROI_LEND_NEVER);
+	CHECK_EQ(outcome_of(start_go(1, CORO_NO_LENDING), NULL), COROI_LEND_NONE);
 	/* a dedicated worker */
 	coro_options o = options(1, 0);
 	o.dedicated = 1;
 	coro_scheduler *s = start(&o);
 	s->bell.go_id = 1;
 	CHECK_EQ(outcome_of(s, &(coro_attr){.size = sizeof(coro_attr), .worker = 2}),
-		 COROI_LEND_NEVER);
+		 COROI_LEND_NONE);
 	/* another scheduler's worker */
 	others = start_go(1, 0);
 	until_asleep(others);
-	CHECK_EQ(outcome_of(start_go(1, 0), NULL), COROI_LEND_NEVER);
+	CHECK_EQ(outcome_of(start_go(1, 0), NULL), COROI_LEND_NONE);
 	finish(others);
 }

@@ -97,7 +97,7 @@ TEST(lend_is_none_by_the_options_of_the_scheduler)
 		for (unsigned k = 0; k < 2; k++)
 			while (!coroi_sleeps(s, k))
 				sleep_us(50);
-		none_is_lent(s, COROI_LEND_NEVER);
+		none_is_lent(s, COROI_LEND_NONE);
 		finish(s);
 	}
 }
@@ -128,8 +128,8 @@ static void lends_as_a_worker(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	none_is_lent(others, COROI_LEND_NEVER);
-	none_is_lent(coroi_self()->sched, COROI_LEND_NEVER);
+	none_is_lent(others, COROI_LEND_NONE);
+	none_is_lent(coroi_self()->sched, COROI_LEND_NONE);
 }
 
 TEST(lend_is_none_to_a_worker)
