@@ -48,6 +48,7 @@ check: ## layout and size of the code, what keeps modules from being installed, 
 	clang-format --dry-run -Werror $(C_FILES)
 	scripts/rooms.sh
 	scripts/words.sh
+	scripts/words.sh --self-test
 	scripts/shape.sh --check
 	scripts/release-static.sh
 	scripts/release-static.sh --self-test

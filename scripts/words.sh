@@ -1,47 +1,68 @@
 #!/usr/bin/env bash
-# words.sh - no word of the old vocabulary is left in code, comments and documents: docs/internals/words.md has today's.
+# words.sh - no word of the old vocabulary is left in code, comments and documents:
+# docs/internals/words.md has today's, and names only files that there are.
 #
-# docs/internals/words.md names only files that there are.
-#
-# A line of the list below is a pattern (extended regular expression, case ignored) and, after a tab, files where it is
-# plain English or another thing's name.
+#   scripts/words.sh               prints what it finds, and fails
+#   scripts/words.sh --self-test   plants a word of each pattern in a file, which has to be found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# A line is a pattern (extended regular expression, case ignored), a word that it matches, and files
+# where such a word is plain English or another thing's name. Tabs are between them.
+list() {
+	cat <<-'LIST'
+		parcel|adrift	parcels	-
+		\b(coroi_)?lanes?\b|[a-z]Lane\b|\bLane[A-Z]	lane	csrc/explore/states.c
+		\bgifts?\b|_gift	gift	-
+		\bmail(s|ed|er|ers)?\b|_mail\b|mail_next	mailed	models
+		\b(ext|ext:32) tokens?\b|coroi_ext_|COROI_S_|BeginExt|EndExt	coroi_ext_begin	-
+		coroi_token\b|coroi_bare|coroi_parcel	coroi_bare	-
+		\bstarv(e|es|ed|ing)\b|_starve|starved	starves	csrc/kernel/deque.h,options.go
+		\b(dozes?|reckons?)\b	dozes	-
+		\bcarriers?\b|\bsightings?\b	sighting	-
+		\boffice\b|idleRunners|\*runner\b	office	-
+		\bcling(s|ing)?\b|COROI_PROMISED	clings	-
+		\bmovers?\b	mover	*_test.go,csrc/test
+		pour_locked	pour_locked	-
+		\bwaitable\b|\bsleepers\.Get\b	waitable	-
+		\bdense_slots\b|WithDenseSlots|DenseSlots	WithDenseSlots	-
+		coro\.(New)?Latch\b|ErrNegativeLatch	ErrNegativeLatch	-
+		\bErrMode\b|\bStartIn\b|\bGoIn\b|\bSpawnContext\b|\bWithStealBatch\b	StartIn	-
+		\bWithStackCache\b|\bWithoutMembarrier\b	WithStackCache	-
+	LIST
+}
+
 failed=0
-while IFS=$'\t' read -r pattern allowed; do
-	[[ -z $pattern ]] && continue
-	found=$(git grep -nIiE "$pattern" -- . ':!scripts/words.sh' ':!CHANGELOG.md' ':!*.sum' $(printf " :!%s" $allowed) || true)
-	if [[ -n $found ]]; then
-		printf 'words.sh: %s\n%s\n' "$pattern" "$(head -n 10 <<<"$found")" >&2
-		failed=1
-	fi
-done <<'LIST'
-parcel|adrift
-\b(coroi_)?lanes?\b|[a-z]Lane\b|\bLane[A-Z]	csrc/explore/states.c
-\bguests?\b|_guest|Guest[A-Z(]
-\bgifts?\b|_gift
-\bmail(s|ed|er|ers)?\b|_mail\b|mail_next
-\b(ext|ext:32) tokens?\b|coroi_ext_|COROI_S_|BeginExt|EndExt
-coroi_token|coroi_task|coroi_bare|coroi_place|coroi_mark|coroi_parcel
-\bstarv(e|es|ed|ing)\b|_starve|starved	csrc/kernel/deque.h options.go
-\blingers?\b|_linger
-\b(naps?|dozes?|reckons?)\b
-\bcarriers?\b|\bsightings?\b
-\boffice\b|idleRunners|\*runner\b
-\bcling(s|ing)?\b|COROI_PROMISED
-\bmovers?\b
-\bunopened\b|let_go|pour_locked
-\bwaitable\b|\bsleepers\.Get\b
-\bdense_slots\b|WithDenseSlots|DenseSlots
-coro\.(New)?Latch\b|ErrNegativeLatch
-\bErrMode\b|\bStartIn\b|\bGoIn\b|\bSpawnContext\b|\bWithStealBatch\b|\bWithStackCache\b|\bWithoutMembarrier\b
-LIST
+fail() { printf 'words.sh: %s\n' "$*" >&2; failed=1; }
+
+# search PATTERN ALLOWED - the lines with the pattern, but for the files ALLOWED (-: none).
+search() {
+	local but=(':!scripts/words.sh' ':!CHANGELOG.md' ':!*.sum')
+	local file
+	for file in ${2//,/ }; do
+		[[ $file == - ]] || but+=(":!$file")
+	done
+	git grep -nIiE --untracked "$1" -- . "${but[@]}" || true
+}
+
+if [[ ${1:-} == --self-test ]]; then
+	planted=docs/planted.md
+	trap 'rm -f "$planted"' EXIT
+	while IFS=$'\t' read -r pattern word allowed; do
+		echo "$word" >"$planted"
+		search "$pattern" "$allowed" | grep -q "^$planted:" || fail "$word is not found by $pattern"
+	done < <(list)
+	exit $failed
+fi
+
+while IFS=$'\t' read -r pattern word allowed; do
+	found=$(search "$pattern" "$allowed" | head -n 10)
+	[[ -z $found ]] || fail "$pattern"$'\n'"$found"
+done < <(list)
+
 # The glossary names files that exist, by their path in csrc or in the root.
 while read -r file; do
-	if [[ ! -e $file && ! -e csrc/$file ]]; then
-		echo "words.sh: docs/internals/words.md names $file, which is not there" >&2
-		failed=1
-	fi
-done < <(grep -oE '`[A-Za-z0-9_./-]+\.(h|c|go|md|patch|pml|S|py|sh)`' docs/internals/words.md | tr -d '`' | sort -u)
+	[[ -e $file || -e csrc/$file ]] || fail "docs/internals/words.md names $file, which is not there"
+done < <(grep -oE '`[A-Za-z0-9_./-]+\.(h|c|go|md|patch|pml|S|py|sh)`' docs/internals/words.md |
+	tr -d '`' | sort -u)
 exit $failed
