@@ -39,7 +39,6 @@ var (
 	savina      = load{experiment: "actor", rows: `^coro-c/(` + savinas + `) `}
 	savinaOnTwo = load{experiment: "actor", rows: `^coro-c/(` + savinas + `) workers=2`}
 	goSavina    = load{experiment: "actor", rows: `^coro-go/(` + savinas + `|ask\d+) `}
-	calls       = load{experiment: "call", rows: `^coro/(inline|offload workers=2 n=\d{2,}$|from-sleep)`}
 )
 
 // fair are rows of C coroutines in the experiment of that name, which takes long.
