@@ -24,7 +24,7 @@ var files = []struct {
 
 var inner = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// nameOf is how a policy is told: COROI_HAS_TRY_AGAIN and HasTryAgain are try-again.
+// nameOf is how a policy is told: COROI_HAS_STAY_ON_P and HasStayOnP are stay-on-p.
 func nameOf(text string) string {
 	text = inner.ReplaceAllString(text, "${1}_$2")
 	return strings.ToLower(strings.ReplaceAll(text, "_", "-"))

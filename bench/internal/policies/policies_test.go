@@ -29,7 +29,7 @@ func TestEachPolicyIsSwitchedOffAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, all, "spin")
 	assert.Contains(t, all, "home")
-	assert.Contains(t, all, "try-again")
+	assert.Contains(t, all, "stay-on-p")
 	for _, name := range all {
 		dir := copied(t)
 		require.NoError(t, SwitchOff(dir, name))

@@ -289,15 +289,26 @@ static bool polls_in_vain(struct coroi_worker *w)
 	return false;
 }
 
-static uint64_t left_out;
+static const struct coroi_driver in_vain = {
+	.sleep = coroi_futex_sleep, .kick = coroi_futex_kick, .poll = polls_in_vain};
 
-/* is_woken - the worker was idle before each turn, and polled its driver in vain, or did not. */
+static uint64_t is_spawned, watches, left_out;
+static coro_handle woken;
+
+/* is_woken - the worker was idle before each turn, and polled its driver in vain, or did not. The
+ * driver is set where no other thread uses one. */
 static void is_woken(void *arg, void *result)
 {
 	struct coroi_worker *w = coroi_self();
 
 	(void)arg;
 	(void)result;
+	while (!seen(&is_spawned))
+		at_relax();
+	w->sched->driver = &in_vain;
+	woken = coro_self();
+	coroi_watch(w, 1);
+	add_one(&watches);
 	for (int i = 0; i < 8; i++) {
 		CHECK_EQ(coro_park_until(coroi_now_ns() + 60000 * MS), CORO_OK);
 		left_out += w->polling.skips < w->polling.most;
@@ -305,35 +316,21 @@ static void is_woken(void *arg, void *result)
 	coroi_watch(w, -1);
 }
 
-static coro_handle woken;
-
-static void *wakes(void *arg)
+/* poll-less: an idle worker does not poll each time a driver that had nothing lately. */
+TEST(policy_poll_less)
 {
-	coro_scheduler *s = arg;
+	coro_scheduler *s = start_with(1, 0);
 
+	spawn(s, is_woken, NULL, 0);
+	add_one(&is_spawned);
+	sleep_until_seen(&watches, 1);
 	for (int i = 0; i < 8; i++) {
 		while (!coroi_sleeps(s, 0))
 			sleep_us(100);
 		CHECK_EQ(coro_wake(woken), CORO_OK);
 		sleep_us(1000); /* it has risen */
 	}
-	return NULL;
-}
-
-/* poll-less: an idle worker does not poll each time a driver that had nothing lately. */
-TEST(policy_poll_less)
-{
-	static const struct coroi_driver driver = {
-		.sleep = coroi_futex_sleep, .kick = coroi_futex_kick, .poll = polls_in_vain};
-	coro_scheduler *s = start_with(1, CORO_PAUSED);
-	pthread_t t;
-
-	s->driver = &driver;
-	coroi_watch(&s->worker[0], 1);
-	CHECK_EQ(coro_scheduler_spawn(s, NULL, is_woken, NULL, 0, &woken), CORO_OK);
-	thread_start(&t, wakes, s);
-	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	thread_join(t);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK(left_out >= 4);
 	finish(s);
 }
