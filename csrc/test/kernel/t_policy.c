@@ -145,6 +145,10 @@ TEST(policy_look_ahead)
 	const unsigned char *code = (const unsigned char *)(uintptr_t)looks_ahead;
 	bool found = false;
 
+#ifndef __OPTIMIZE__
+	return; /* it is in a function of its own */
+#endif
+
 	for (int i = 0; i < 512 && !found; i++)
 #ifdef __x86_64__
 		found = code[i] == 0x0f && code[i + 1] == 0x0d;
