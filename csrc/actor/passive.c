@@ -3,9 +3,9 @@
  * passive.c - actors of kinds with an idle time end when they had no message for so long.
  *
  * None has a timer. A turn that ends stamps its place with the time, and a daemon, the sweeper,
- * walks over all places now and then: 8 times in the shortest idle time. A stamp counts in units of
- * 2^shift ns. An idle time has 8 to 16 of them. A stamp has 12 bits, and is seen long before it
- * comes round again.
+ * walks over all places now and then: 8 times in the shortest idle time, and for half of the time
+ * at most where there are very many. A stamp counts in units of 2^shift ns. An idle time has 8 to
+ * 16 of them. A stamp has 12 bits, and is seen long before it comes round again.
  *
  *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the
  *       actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn
@@ -101,7 +101,10 @@ static void sweeper(void *arg, void *result)
 	while (status != CORO_ECANCELED) {
 		uint64_t now = coroi_now_ns();
 		sweep(all, now);
-		status = coro_park_until(now + at_load_seq(&all->sweep.least) / COROI_SWEEPS);
+		uint64_t took = coroi_now_ns() - now;
+		uint64_t pause = at_load_seq(&all->sweep.least) / COROI_SWEEPS;
+		/* it rests for as long as it works: its worker sleeps, and the end is seen */
+		status = coro_park_until(now + (pause > 2 * took ? pause : 2 * took));
 	}
 }
 
