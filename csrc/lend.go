@@ -33,7 +33,7 @@ const (
 	LendEnded     = Outcome(C.COROI_LEND_ENDED)     // see Lend.Ended
 	LendSuspended = Outcome(C.COROI_LEND_SUSPENDED) // it goes on elsewhere: see Lend.Joinable
 	LendCalls     = Outcome(C.COROI_LEND_CALLS)     // Lend.Call is to be made, and then Scheduler.LendOn
-	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker may be lent now
+	LendNone      = Outcome(C.COROI_LEND_NONE)      // nothing was lent, and nothing done
 )
 
 // JoinLender is, with Lend, the id of a coroutine's end that the poller does not hear of.

@@ -6,8 +6,8 @@
 //	go run ./bench/ablate -run '^spin$'   some policies
 //	go run ./bench/ablate -table          docs/rent.md alone
 //
-// A policy is measured by bench/compare: at one place of the code, and short. Where a row differs by
-// what is within 3 % of a limit it is measured again, at four places. A result is a file in
+// A policy is measured by bench/compare: at one place of the code, and short. Where a row is
+// slower by what is within 3 % of a limit it is measured again, at four places. A result is a file in
 // -results, of the tree that it was measured on: what has one is not measured again, so a run that
 // was stopped goes on. All take two hours on two cores.
 package main

@@ -21,10 +21,9 @@
  *       T1: what is in the message is seen by the turn. If old is dormant the sender has taken
  *       before what a turn needs (kernel/task.h), so that S2 cannot fail
  *   S2  old was dormant: start a turn
- *   S3  m->depth + what the turn has taken and not handled > 256: the sender yields once.
- *       Relaxed: a hint; the message before may be another's by now. A thread that is no worker
- *       yields its CPU, until a turn has taken m and is not that far behind, for 2 us a message at
- *       most
+ *   S3  m->depth + what the turn has taken and not handled > 256: the sender yields once. Relaxed: a
+ *       hint; the message before may be another's by now. A thread that is no worker yields its
+ *       CPU, until a turn has taken m and is not that far behind, for 2 us a message at most
  *
  * Turn, by one coroutine at a time:
  *

@@ -23,8 +23,8 @@
 
 /* ----------------------------------------------------------------------- far ahead, and turns */
 
-/* Messages: a sender that is further ahead of an actor yields (S3 of box.h): 16 KiB, half of a first
- * cache. By judgement. */
+/* Messages: a sender that is further ahead of an actor yields (S3 of box.h): 16 KiB, half of a
+ * first cache. By judgement. */
 #define COROI_SOFT_BOUND 256u
 /* ns and messages: a thread outside that is far ahead yields its CPU for as long, for each of that
  * number of messages at most. Commits "actor: a send from outside takes two atomic steps, not

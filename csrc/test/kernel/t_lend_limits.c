@@ -50,14 +50,14 @@ static void waits_for_gate(void *arg, void *result)
 
 /* ---------------------------------------------------------------------------- when none is lent */
 
-/* none_is_lent - not within some tries, which come out so. */
-static void none_is_lent(coro_scheduler *s, enum coroi_lend_outcome outcome)
+/* none_is_lent - not within some tries. */
+static void none_is_lent(coro_scheduler *s)
 {
 	uint64_t spawned = stats(s).spawned;
 
 	for (int i = 0; i < 50; i++) {
 		struct coroi_lend l = lend_of(s, never, NULL, 0, 0);
-		CHECK_EQ(coroi_lend_call(&l), outcome);
+		CHECK_EQ(coroi_lend_call(&l), COROI_LEND_NONE);
 		CHECK_EQ(l.status, 77);
 		sleep_us(20);
 	}
@@ -97,7 +97,7 @@ TEST(lend_is_none_by_the_options_of_the_scheduler)
 		for (unsigned k = 0; k < 2; k++)
 			while (!coroi_sleeps(s, k))
 				sleep_us(50);
-		none_is_lent(s, COROI_LEND_NONE);
+		none_is_lent(s);
 		finish(s);
 	}
 }
@@ -111,7 +111,7 @@ TEST(lend_is_never_of_a_dedicated_worker)
 	coro_scheduler *s = start(&o);
 	spawn(s, waits_for_gate, NULL, 0);
 	sleep_until_seen(&running, 1);
-	none_is_lent(s, COROI_LEND_NONE);
+	none_is_lent(s);
 	add_one(&gate);
 	for (int i = 0; i < 50; i++) {
 		struct coroi_lend l = lend_of(s, counts, NULL, 0, 0);
@@ -128,8 +128,8 @@ static void lends_as_a_worker(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	none_is_lent(others, COROI_LEND_NONE);
-	none_is_lent(coroi_self()->sched, COROI_LEND_NONE);
+	none_is_lent(others);
+	none_is_lent(coroi_self()->sched);
 }
 
 TEST(lend_is_none_to_a_worker)
@@ -164,11 +164,11 @@ TEST(lend_is_none_while_the_scheduler_is_closed_and_afterwards)
 	thread_start(&t, closes, s);
 	while (!at_load_seq(&s->outside.refusing))
 		sleep_us(50);
-	none_is_lent(s, COROI_LEND_NONE);
+	none_is_lent(s);
 	CHECK_EQ(counted, 0);
 	CHECK_EQ(coro_wake(target), CORO_OK);
 	thread_join(t);
-	none_is_lent(s, COROI_LEND_NONE);
+	none_is_lent(s);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 

@@ -9,16 +9,6 @@
 #include "kernel/run.h"
 #include "kernel/steal.h"
 
-/* on_a_worker - fn runs in a scheduler of one worker. */
-static void on_a_worker(coro_fn fn)
-{
-	coro_scheduler *s = start_with(1, 0);
-
-	spawn(s, fn, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	finish(s);
-}
-
 static void does_nothing(void *arg, void *result)
 {
 	(void)arg;
@@ -58,7 +48,7 @@ static void steals(void *arg, void *result)
 /* hold-off: a thief whose loot took less time to run than to move steals less often. */
 TEST(policy_hold_off)
 {
-	on_a_worker(steals);
+	run_alone(start_with(1, 0), NULL, steals);
 }
 
 static uint64_t computes, have_come;
@@ -130,7 +120,7 @@ static void is_fed(void *arg, void *result)
 /* fed: what the driver has brought is for the worker alone, for a moment. */
 TEST(policy_fed)
 {
-	on_a_worker(is_fed);
+	run_alone(start_with(1, 0), NULL, is_fed);
 }
 
 static __attribute__((noinline)) void looks_ahead(const struct coroi_deque *d)
@@ -189,7 +179,7 @@ static void spawns_four(void *arg, void *result)
  * what was in it. */
 TEST(policy_succeed)
 {
-	on_a_worker(spawns_four);
+	run_alone(start_with(1, 0), NULL, spawns_four);
 	CHECK_EQ(runs, 4);
 	for (int i = 1; i < 4; i++)
 		CHECK(record[i] == record[0]);
@@ -258,7 +248,7 @@ static void spins(void *arg, void *result)
 /* spin: a worker looks for work for a while before it sleeps. */
 TEST(policy_spin)
 {
-	on_a_worker(spins);
+	run_alone(start_with(1, 0), NULL, spins);
 }
 
 static bool looks(void *n)
@@ -284,7 +274,7 @@ static void spins_before_it_waits(void *arg, void *result)
 /* wait-spin: a coroutine alone on its worker looks a few times before it waits. */
 TEST(policy_wait_spin)
 {
-	on_a_worker(spins_before_it_waits);
+	run_alone(start_with(1, 0), NULL, spins_before_it_waits);
 }
 
 static bool polls_in_vain(struct coroi_worker *w)

@@ -167,12 +167,8 @@ static void has_ten(void *arg, void *result)
 
 TEST(steal_leaves_a_queue_that_is_not_worth_it)
 {
-	coro_scheduler *s = start_with(1, 0);
-
 	thief = 1; /* none */
-	spawn(s, has_ten, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	finish(s);
+	run_alone(start_with(1, 0), NULL, has_ten);
 }
 
 /* yields_until - turns of that many ns, until the worker takes them for short ones, or for long. */
