@@ -6,7 +6,7 @@
 #include <string.h>
 
 static _Thread_local coro_nowait_report last;
-static uint64_t reports, done;
+static uint64_t reports, holding, done;
 
 static void notes(const coro_nowait_report *r)
 {
@@ -51,6 +51,7 @@ static void holds(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_mutex_lock(&here.held, CORO_FOREVER), CORO_OK);
 	CHECK_EQ(coro_rwlock_write(&here.written, CORO_FOREVER), CORO_OK);
+	add_one(&holding);
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK_EQ(coro_rwlock_unlock(&here.written), CORO_OK);
 	CHECK_EQ(coro_mutex_unlock(&here.held), CORO_OK);
@@ -129,7 +130,8 @@ static void prepares(void *arg, void *result)
 	CHECK_EQ(coro_finite_end(), CORO_EPERM);
 	CHECK_EQ(coro_finite_begin(NULL), CORO_EINVAL);
 	CHECK_EQ(coro_spawn_attr(&at_home, holds, NULL, 0, &here.other), CORO_OK);
-	CHECK_EQ(coro_sleep(MS), CORO_OK);
+	while (!seen(&holding))
+		CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_finite_begin("here"), CORO_OK);
 	for (int i = 0; i < 3; i++) {
 		without_a_bound();
