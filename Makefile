@@ -47,6 +47,8 @@ check: ## layout and size of the code, what keeps modules from being installed, 
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	clang-format --dry-run -Werror $(C_FILES)
 	scripts/rooms.sh
+	scripts/floors.sh --check
+	scripts/floors.sh --self-test
 	scripts/words.sh
 	scripts/words.sh --self-test
 	scripts/shape.sh --check

@@ -17,6 +17,11 @@ cd "$(dirname "$0")/../csrc"
 # What each room may include, besides itself.
 declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel sync" [actor]="base kernel sync" [dispatch]="base")
 rooms="base kernel sync io actor dispatch"
+# --below prints that, for floors.sh.
+if [[ ${1:-} == --below ]]; then
+	for room in $rooms; do echo "$room ${below[$room]}"; done
+	exit
+fi
 failed=0
 fail() { echo "rooms.sh: $*" >&2; failed=1; }
 

@@ -158,7 +158,7 @@ int coro_actor_spawn_on(coro_scheduler *s, uint32_t worker, const coro_actor_kin
 	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
 	if (a) {
 		at_store_rlx(&a->pending, 0);
-		at_store_rlx(&a->kind, coroi_word(kind, flags_of(kind, worker)));
+		at_store_rlx(&a->kind, coroi_pack(kind, flags_of(kind, worker)));
 		if (kind->idle)
 			status = coroi_sweep_for(all, kind);
 		if (!status && kind->room)

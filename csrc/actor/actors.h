@@ -209,7 +209,7 @@ static inline void *coroi_pointer(uint64_t word)
 	return (void *)(uintptr_t)(word & COROI_LOW);
 }
 
-static inline uint64_t coroi_word(const void *p, uint64_t high)
+static inline uint64_t coroi_pack(const void *p, uint64_t high)
 {
 	return (uintptr_t)p | high << COROI_HIGH_SHIFT;
 }
@@ -247,7 +247,7 @@ static inline unsigned coroi_pace(const struct coroi_place *a)
 
 static inline void coroi_set_pace(struct coroi_place *a, unsigned pace, uint64_t stamp)
 {
-	at_store_rlx(&a->state, coroi_word(coroi_state(a), stamp << COROI_PACE_BITS | pace));
+	at_store_rlx(&a->state, coroi_pack(coroi_state(a), stamp << COROI_PACE_BITS | pace));
 }
 
 /* coroi_kind_of - thread: the turn. */
@@ -273,7 +273,7 @@ static inline uint32_t coroi_behind(const struct coroi_place *a)
 
 static inline void coroi_set_pending(struct coroi_place *a, struct coro_message *m, uint32_t n)
 {
-	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
+	at_store_rlx(&a->pending, coroi_pack(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
 }
 
 /* coroi_add_pending - m comes behind last, the last of `pending`. Thread: as `pending`. Returns:

@@ -36,7 +36,7 @@ static struct coroi_side *side_make(struct coroi_place *a, coro_actor to, int *s
 	if (!side && (side = coroi_alloc(sizeof *side, COROI_LINE))) {
 		side->kind = coroi_pointer(at_load_rlx(&a->kind));
 		/* pairs with coroi_kind_of */
-		at_store_rel(&a->kind, coroi_word(side, COROI_P_SIDE | coroi_stays(a)));
+		at_store_rel(&a->kind, coroi_pack(side, COROI_P_SIDE | coroi_stays(a)));
 	}
 	if (!side)
 		*status = CORO_ENOMEM;
@@ -50,7 +50,7 @@ struct coroi_side *coroi_side_end(struct coroi_actors *all, struct coroi_place *
 	coroi_spin_lock(lock);
 	struct coroi_side *side = side_of(a);
 	if (side)
-		at_store_rel(&a->kind, coroi_word(side->kind, coroi_stays(a)));
+		at_store_rel(&a->kind, coroi_pack(side->kind, coroi_stays(a)));
 	coroi_spin_unlock(lock);
 	return side;
 }
@@ -69,7 +69,7 @@ int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind)
 	if (side)
 		side->kind = kind;
 	else
-		at_store_rlx(&a->kind, coroi_word(kind, coroi_stays(a)));
+		at_store_rlx(&a->kind, coroi_pack(kind, coroi_stays(a)));
 	coroi_spin_unlock(lock);
 	return CORO_OK;
 }
@@ -286,7 +286,7 @@ int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind)
 	b->users = 1;
 	side->kind = kind;
 	side->bound = b;
-	at_store_rel(&a->kind, coroi_word(side, COROI_P_SIDE | COROI_P_BOUND | coroi_stays(a)));
+	at_store_rel(&a->kind, coroi_pack(side, COROI_P_SIDE | COROI_P_BOUND | coroi_stays(a)));
 	return CORO_OK;
 }
 
