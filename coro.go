@@ -128,6 +128,8 @@ import (
 	"github.com/organzine/coro/internal/race"
 )
 
+// coro.go - handles: the names of coroutines.
+
 // None is the type of no argument or no result.
 type None = struct{}
 

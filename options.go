@@ -9,6 +9,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
+// options.go - options, and the errors of bad ones.
+
 // An Option configures New.
 type Option func(*config) error
 

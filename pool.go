@@ -9,6 +9,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
+// pool.go - what a scheduler keeps for its coroutines, stacks and records: limits, figures, trimming.
+
 // A coroutine is made of 16 to 64 bytes in a queue from spawn to start; a record of 128 bytes from
 // then to its end (from spawn on, if it is joined, or has more than 8 bytes of argument); and a
 // stack from its first instruction to its last. Records come in chunks of 2 MiB, stacks in arenas

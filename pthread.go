@@ -11,6 +11,8 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
+// pthread.go - worker threads: options, the host of the main worker, figures.
+
 // WithWorkers sets the number of worker threads, 1 to 256. The default is runtime.GOMAXPROCS(0),
 // which knows of CPU quotas of containers. Workers and Go's own threads share the cores.
 func WithWorkers(n int) Option {

@@ -10,6 +10,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
+// select.go - the first of several channel operations that can be done.
+
 // SelectMax is the most operations that a Select chooses from.
 const SelectMax = csrc.SelectMax
 

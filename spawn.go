@@ -14,6 +14,8 @@ import (
 	"github.com/organzine/coro/internal/leak"
 )
 
+// spawn.go - coroutines are spawned: one, many, from a sequence, in batches.
+
 // OnWorker is f whose coroutines are pinned to worker i, as with coro_attr.worker: each starts
 // there, and is never stolen. Use it for coroutines that share objects bound to that worker
 // (CORO_HOME), or data that lies in its core's cache; see WithAffinity for the CPU that this is.

@@ -7,6 +7,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
+// waitgroup.go - counts that callers wait for until they are zero.
+
 // waitGroupMax is the highest count of a WaitGroup.
 const waitGroupMax = 1 << 60
 

@@ -8,6 +8,8 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
+// ask.go - questions, and the answers that askers wait for.
+
 // asked is a question, for those that do not know the type of its answer.
 type asked interface{ fail(gen uint32, err error) }
 

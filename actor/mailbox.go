@@ -8,6 +8,8 @@ import (
 	"github.com/organzine/coro/internal/race"
 )
 
+// mailbox.go - mailboxes: two words, and what they point to.
+
 // A mailbox is two words. state is 0 if the actor is dormant; else it is active: it has a turn, or
 // will have one, and belongs to that. box is nil, or the newest of the messages that have come
 // since the turn has looked, by which the older ones follow. (The mailbox of the actors in C is one

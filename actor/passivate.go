@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// passivate.go - actors without messages end by themselves.
+
 // Passivate has the actor end when it had no message for the time d, has no children, and awaits no
 // answer to AskThen: one that never comes keeps the actor. Whether a message that comes meanwhile
 // is handled or refused is decided by one compare-and-swap. Each call replaces the time of the call

@@ -2,6 +2,8 @@ package actor
 
 import "reflect"
 
+// registry.go - actors by their names.
+
 // register gives an actor a name.
 func (y *System) register(name string, s *slot) error {
 	y.namesMu.Lock()

@@ -7,6 +7,8 @@ import (
 	"github.com/organzine/coro/internal/turnclock"
 )
 
+// stuck.go - executors whose behaviour computes for long: others take what is queued there.
+
 // An executor shares what is in its queue when it looks at the clock. One whose behaviour computes
 // for long, or waits in Go although it may not, does not get to that. So while executors are active
 // there is a tick now and then, which tells the others of such a one. At rest there is none.

@@ -8,6 +8,8 @@ import (
 	"github.com/organzine/coro/internal/turnclock"
 )
 
+// turn.go - turns: an actor handles its messages.
+
 // Flags of a slot, which only its turns use.
 const (
 	isStopping   = 1 << iota // Stop was called by the behaviour

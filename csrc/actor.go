@@ -9,6 +9,8 @@ import "C"
 
 import "unsafe"
 
+// actor.go - actors in C.
+
 // Most bytes of a message to an actor in C, and of one that asks; and the first kind that no sender
 // may use.
 const (

@@ -48,6 +48,8 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
+// csrc.go - schedulers, figures, status codes.
+
 func init() {
 	// Go's own handlers are installed by now. The core hands every signal on to them: faults in
 	// C after their report, and those in Go's code at once.

@@ -7,6 +7,8 @@ import "C"
 
 import "syscall"
 
+// fd.go - descriptors.
+
 // Functions are those of coro_io.h that threads call for coroutines, with their names.
 func Functions() map[uintptr]string {
 	return map[uintptr]string{

@@ -34,6 +34,8 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
+// gocall.go - the Go side of calls into Go.
+
 func init() { C.coroi_go_register(C.coroi_go_serve(C.coroGoServe)) }
 
 // Statuses of a call, besides OK, Invalid, Perm and Canceled.

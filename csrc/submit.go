@@ -29,6 +29,8 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
+// submit.go - the way in for goroutines, without cgo: batches, credit, waiting for credit.
+
 type (
 	record    = C.struct_coroi_rec
 	coldLine  = C.struct_coroi_cold

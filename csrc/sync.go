@@ -31,6 +31,8 @@ import (
 	"github.com/organzine/coro/internal/zero"
 )
 
+// sync.go - semaphores, locks and the others; channels.
+
 // Yours: the caller is to do the work of a once.
 const Yours = Status(C.COROI_YOURS)
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+// include.go - the C headers, embedded.
+
 // Headers are the files of the header.
 //
 //go:embed *.h

@@ -1,0 +1,206 @@
+#!/usr/bin/env perl
+# docs.pl - what the documents say of the code is so:
+#
+#   scripts/docs.pl              prints what is not, and fails
+#   scripts/docs.pl --write      writes the tables of files in docs/internals/design.md
+#   scripts/docs.pl --self-test  plants a fault of each kind in a copy, where it has to be found
+#
+# 1. design.md has a table for each room and each package, between the marks <!-- files: DIR --> and
+#    <!-- end -->. It is made from the heads of the files: of a C file the sentence of "file.c - what
+#    it is" (one that only says "see file.h" shares that one's row), of a Go file the first sentence
+#    of its first comment after the package clause. <!-- packages --> has a row for each package that
+#    has no table. A room has one, and so has what has 16 files.
+use strict;
+use warnings;
+use File::Basename;
+use File::Temp qw(tempdir);
+
+my $home = dirname(__FILE__) . '/..';
+chdir $home or die;
+my $design = 'docs/internals/design.md';
+my @found;
+sub fail { push @found, join '', @_ }
+
+sub text { my $file = shift; open my $in, '<', $file or die "$file: $!"; local $/; <$in> // '' }
+
+sub put { my ($file, $text) = @_; open my $out, '>', $file or die "$file: $!"; print $out $text }
+
+# files - what git has, or would add, of the patterns, and what is there still.
+sub files {
+	my $list = join ' ', map { "'$_'" } @_;
+	grep { -f } split /\n/, `git ls-files --cached --others --exclude-standard -- $list`;
+}
+
+# sentence - the first one of a comment, as a cell of a table.
+sub sentence {
+	my $s = shift;
+	$s =~ s/\n\s*\n.*//s;
+	$s =~ s/\s+/ /g;
+	$s =~ s/^ //;
+	$s =~ s/[.:](?: [A-Z].*)?\s*$// unless $s =~ s/^(.*?)\. .*/$1/;
+	$s =~ s/\[([^\]]*)\]/$1/g;
+	$s =~ s/\|/\\|/g;
+	return $s;
+}
+
+# c_head - of a C file, what stands after "name - " in its first comment.
+sub c_head {
+	my $file = shift;
+	my $name = quotemeta basename $file;
+	return undef unless text($file) =~ m{\A(?://go:build[^\n]*\n|\s)*/\*\s*(?:\* )?$name - (.*?)\*/}s;
+	my $head = $1;
+	$head =~ s/^ \* ?//mg;
+	return sentence($head);
+}
+
+# go_comments - the comments at the margin of a Go file, without directives and what cgo reads.
+sub go_comments {
+	my $text = text(shift);
+	$text =~ s{^//(go:|export )[^\n]*\n}{}mg;
+	my @all;
+	while ($text =~ m{((?:^//[^\n]*\n)+)(import "C")?|^/\*(.*?)\*/\n(import "C")?}gms) {
+		my ($comment, $cgo) = ($1 // $3, $2 // $4);
+		$comment =~ s{^// ?}{}mg;
+		push @all, $comment unless $cgo || $comment =~ /^\s*#/;
+	}
+	return @all;
+}
+
+# go_head - the first sentence that is not of the package.
+sub go_head {
+	my @heads = grep { !/^(Package|Command) / } go_comments(shift);
+	return undef unless @heads;
+	$heads[0] =~ s/^\w+\.go - //;
+	return sentence($heads[0]);
+}
+
+# package_head - what a package says of itself, for the head of its table.
+sub package_head {
+	my $dir = shift;
+	for my $file (grep { dirname($_) eq $dir && !/_test\.go$/ } files("$dir/*.go")) {
+		for (go_comments($file)) { return sentence($_) if /^(Package|Command) / }
+	}
+	return undef;
+}
+
+# table - of the files of a directory, those of tests left out.
+sub table {
+	my $dir = shift;
+	my (%row, %with);
+	for my $file (grep { dirname($_) eq $dir && /\.(c|h|S|go)$/ && !/_test\.go$|(^|\/)doc\.go$/ }
+		files($dir eq '.' ? '*.go' : "$dir/*")) {
+		my $name = basename $file;
+		my $head = $file =~ /\.go$/ ? go_head($file) : c_head($file);
+		if (!defined $head) {
+			fail "$file: its first comment does not say what it is",
+				$file =~ /\.go$/ ? '' : " (\"$name - what it is.\")";
+		} elsif ($head =~ /^see (\w+\.h)\b/ && -f "$dir/$1") {
+			push @{$with{$1}}, $name;
+		} else {
+			$row{$name} = $head;
+		}
+	}
+	my $table = sprintf "| `%s` | %s |\n|---|---|\n", $dir eq '.' ? '*.go' : "$dir/",
+		package_head($dir) // '';
+	for my $name (sort keys %row) {
+		$table .= sprintf "| %s | %s |\n", join(', ', map { "`$_`" } $name, sort @{$with{$name} // []}),
+			$row{$name};
+	}
+	return $table;
+}
+
+# sources - the files of the module, by directory; tests, programs and other modules left out.
+sub sources {
+	my %in;
+	push @{$in{dirname $_}}, $_ for grep {
+		!/_test\.go$/ && !m{(^|/)testdata/|^(bench|examples|models|x)/|^csrc/(explore|test)/}
+	} files('*.go', 'csrc/*.c', 'csrc/*.h', 'csrc/*.S');
+	return %in;
+}
+
+# packages - a row for each package that has no table of its own.
+sub packages {
+	my (%own) = @_;
+	my %in = sources();
+	my $table = "| other packages | |\n|---|---|\n";
+	for my $dir (grep { !$own{$_} } sort keys %in) {
+		my $head = package_head($dir);
+		defined $head or fail("$dir: no file says what the package is"), next;
+		$table .= "| `$dir` | $head |\n";
+	}
+	return $table;
+}
+
+# tables - design.md with its tables as they are to be. A room has a table, and a package of many
+# files.
+sub tables {
+	my $page = text($design);
+	my %own = map { $_ => 1 } $page =~ /<!-- files: (\S+) -->/g;
+	for my $dir (sort keys %own) { -d $dir or fail "$design has a table of $dir, which is not there" }
+	my %in = sources();
+	for my $dir (sort keys %in) {
+		next if $own{$dir} || (@{$in{$dir}} < 16 && !($dir =~ /^csrc/ && -f "$dir/doc.go"));
+		fail "$design has no table of $dir: add the lines <!-- files: $dir --> and <!-- end -->";
+	}
+	$page =~ s{(<!-- files: (\S+) -->\n).*?(<!-- end -->)}{"$1\n" . (-d $2 ? table($2) : '') . "\n$3"}gse;
+	$page =~ s{(<!-- packages -->\n).*?(<!-- end -->)}{"$1\n" . packages(%own) . "\n$2"}gse;
+	return $page;
+}
+
+sub check_tables {
+	my $page = tables();
+	return if $page eq text($design);
+	my %is = map { $_ => 1 } split /\n/, text($design);
+	my @new = grep { !$is{$_} } split /\n/, $page;
+	my %new = map { $_ => 1 } split /\n/, $page;
+	my @old = grep { !$new{$_} } split /\n/, text($design);
+	fail "$design: the tables of files are not those of the heads: run scripts/docs.pl --write\n",
+		map { "$_\n" } map({ "\t- $_" } @old[0 .. ($#old < 4 ? $#old : 4)]),
+		map({ "\t+ $_" } @new[0 .. ($#new < 4 ? $#new : 4)]);
+}
+
+sub check { @found = (); check_tables(); return @found }
+
+# plant - a copy of the tree with one change: the check has to name what is expected.
+sub self_test {
+	my @faults = (
+		['a wrong row', $design, sub { s/(\| `batch\.h`, `batch\.c` \|)[^\n]*/$1 something else |/ },
+			qr/run scripts\/docs\.pl --write/],
+		['a new head', 'csrc/kernel/deque.h', sub { s/deque\.h - a/deque.h - another/ },
+			qr/run scripts\/docs\.pl --write/],
+		['no head', 'csrc/kernel/deque.h', sub { s/deque\.h - // }, qr/deque\.h: its first comment/],
+		['a table left out', $design, sub { s/<!-- files: csrc\/io -->// }, qr/no table of csrc\/io/],
+	);
+	my $copy = tempdir(CLEANUP => 1);
+	my @copied = files(map { "*.$_" } qw(c h S go md pl sh json));
+	open my $cp, '|-', 'xargs', 'cp', '--parents', '-t', $copy or die;
+	print $cp map { "$_\n" } @copied;
+	close $cp or die;
+	system('git', '-C', $copy, 'init', '-q') == 0 or die;
+	chdir $copy or die;
+	my @clean = check();
+	print STDERR "docs.pl: without a fault there is: @clean\n" if @clean;
+	my $bad = @clean;
+	for (@faults) {
+		my ($what, $file, $change, $expected) = @$_;
+		my $was = text($file);
+		{ local $_ = $was; $change->(); $_ ne $was or die "$what: $file has no place for it\n"; put($file, $_) }
+		my @is = check();
+		grep { /$expected/ } @is or $bad = print STDERR "docs.pl: planted, and not found: $what\n";
+		put($file, $was);
+	}
+	chdir $home;
+	exit($bad ? 1 : 0);
+}
+
+my $mode = $ARGV[0] // '';
+if ($mode eq '--self-test') {
+	self_test();
+} elsif ($mode eq '--write') {
+	put($design, tables());
+	check();
+} else {
+	check();
+}
+print STDERR "docs.pl: $_\n" for @found;
+exit(@found ? 1 : 0);
