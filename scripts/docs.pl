@@ -10,6 +10,9 @@
 #    it is" (one that only says "see file.h" shares that one's row), of a Go file the first sentence
 #    of its first comment after the package clause. <!-- packages --> has a row for each package that
 #    has no table. A room has one, and so has what has 16 files.
+# 2. A file with atomic operations tells its protocol in numbered steps at its head, or it is named in
+#    memory-order.md (by its path, where another file has its name), or the first sentence of its head
+#    names a file of its directory that does so.
 use strict;
 use warnings;
 use File::Basename;
@@ -18,6 +21,7 @@ use File::Temp qw(tempdir);
 my $home = dirname(__FILE__) . '/..';
 chdir $home or die;
 my $design = 'docs/internals/design.md';
+my $order = 'docs/internals/memory-order.md';
 my @found;
 sub fail { push @found, join '', @_ }
 
@@ -159,7 +163,35 @@ sub check_tables {
 		map({ "\t+ $_" } @new[0 .. ($#new < 4 ? $#new : 4)]);
 }
 
-sub check { @found = (); check_tables(); return @found }
+# code - a file without its comments.
+sub code {
+	my $text = text(shift);
+	$text =~ s{/\*.*?\*/}{}gs;
+	$text =~ s{(^|\s)//[^\n]*}{$1}g;
+	return $text;
+}
+
+sub check_order {
+	my $page = text($order);
+	my @with = grep { code($_) =~ /\bat_(load|store|bump|xchg|add|or|and|cas|fence)\w*\(|\b__atomic_|\batomic\.[A-Z]/ }
+		grep { !/_test\.go$/ && !m{(^|/)testdata/|^(bench|examples|models)/|^csrc/(explore|test)/} }
+		files('*.go', 'csrc/*.c', 'csrc/*.h');
+	my %named;
+	$named{basename $_}++ for @with;
+	my $argued = sub {
+		my $file = shift;
+		my $name = ($named{basename $file} // 0) > 1 ? $file : basename $file;
+		return 1 if $page =~ m{(?<![\w./])\Q$name\E\b} || $page =~ m{(?<![\w./])\Q$file\E\b};
+		return -f $file && text($file) =~ m{^(?://| \*)[ \t]+[A-Z]{1,3}1[ \t]+\S}m;
+	};
+	for my $file (grep { !$argued->($_) } @with) {
+		my $head = $file =~ /\.c$/ ? c_head($file) // '' : '';
+		fail "$file: nothing says why its atomic operations are enough: tell the steps at its head, or ",
+			"name it in $order" unless grep { $argued->(dirname($file) . "/$_") } $head =~ /(\w+\.[ch])\b/g;
+	}
+}
+
+sub check { @found = (); check_tables(); check_order(); return @found }
 
 # plant - a copy of the tree with one change: the check has to name what is expected.
 sub self_test {
@@ -170,6 +202,10 @@ sub self_test {
 			qr/run scripts\/docs\.pl --write/],
 		['no head', 'csrc/kernel/deque.h', sub { s/deque\.h - // }, qr/deque\.h: its first comment/],
 		['a table left out', $design, sub { s/<!-- files: csrc\/io -->// }, qr/no table of csrc\/io/],
+		['an atomic without argument', 'csrc/base/abi.c', sub { $_ .= "int f(int *p) { return at_load_acq(p); }\n" },
+			qr/abi\.c: nothing says why/],
+		['the same in Go', 'once.go', sub { $_ .= "var word atomic.Uint32\n" }, qr/once\.go: nothing says why/],
+		['an argument left out', $order, sub { s/`resolve\.c`/`a file`/ }, qr/resolve\.c: nothing says why/],
 	);
 	my $copy = tempdir(CLEANUP => 1);
 	my @copied = files(map { "*.$_" } qw(c h S go md pl sh json));
