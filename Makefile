@@ -148,7 +148,7 @@ test-go: ## the Go tests
 .PHONY: test-builds
 test-builds: deps-test deps-arm64 ## the Go tests that build the core again and again: in each way go offers, after each change
 	@scripts/deps.sh $(MUSL_PACKAGES)
-	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' . ./csrc
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' . ./internal/core
 
 # The generator of bodies has one goroutine.
 .PHONY: test-race

@@ -4,14 +4,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
 )
 
 // An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker
-// (csrc/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
+// (csrc/kernel/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
 // set of executors, goroutines that resume bodies in turn. Each has a queue and a next one of its
 // own, from which the others steal when they have nothing.
 //
@@ -22,7 +22,7 @@ import (
 // and nothing else.
 type executorPool struct {
 	s      *Scheduler
-	core   csrc.GoWorker
+	core   core.GoWorker
 	most   int                    // executors, besides those that stand in for stuck ones
 	bodies table.Table[Coroutine] // by the number of their records
 	// executors idle or not made yet: an executor with a surplus wakes one
@@ -40,7 +40,7 @@ type executorPool struct {
 	active     int // executors that are not idle; 0: the pool sleeps
 	goroutines []*bodyGoroutine
 	closed     bool
-	items      [itemsAtOnce]csrc.GoWorkerItem
+	items      [itemsAtOnce]core.GoWorkerItem
 }
 
 // A bodyEnds counts the ends of bodies that came to no result.
@@ -124,9 +124,9 @@ func (p *executorPool) drain() {
 			}
 			runnable := true
 			switch it.Kind {
-			case csrc.GoWorkerEvent:
+			case core.GoWorkerEvent:
 				runnable, _ = c.signal(hasEvent, it.N)
-			case csrc.GoWorkerWake:
+			case core.GoWorkerWake:
 				runnable, _ = c.signal(0, it.N)
 			}
 			if it.N > 0 && c.isFull() {

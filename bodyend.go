@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/panicked"
 )
 
@@ -17,13 +17,13 @@ func (c *Coroutine) tellEnd() (flags uint8, result bool) {
 	switch {
 	case c.next == nil:
 		c.pool.ends.unstarted(c.pool.quits.Load())
-		return csrc.EndCanceled, false
+		return core.EndCanceled, false
 	case err == nil:
 		return 0, true
 	}
 	canceled, code, text := c.readError(err)
 	if canceled {
-		return csrc.EndCanceled, false
+		return core.EndCanceled, false
 	}
 	c.pool.ends.failed.Add(1)
 	c.pool.core.Fail(c.join, int32(code), text)

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/turnclock"
 )
 
@@ -125,7 +125,7 @@ func (o *object) spend(ctx context.Context) {
 }
 
 // spendAt is that of object for a wait at a channel, that has ended at once, or may.
-func spendAt(ctx context.Context, c csrc.Chan) {
+func spendAt(ctx context.Context, c core.Chan) {
 	mask := c.Sample()
 	if next := spend(ctx, mask); next != mask {
 		c.SetSample(next)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/panicked"
 	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/race"
@@ -23,9 +23,9 @@ type CActor uint64
 
 // Most bytes of a message to an actor in C, of a question, and of an answer.
 const (
-	CMessageBytes  = csrc.MessageBytes
-	CQuestionBytes = csrc.AskBytes
-	CAnswerBytes   = csrc.MessageBytes
+	CMessageBytes  = core.MessageBytes
+	CQuestionBytes = core.AskBytes
+	CAnswerBytes   = core.MessageBytes
 )
 
 // Send sends a message of a kind, which is the sender's choice, below 1<<32 - 1<<16; and of up to
@@ -45,33 +45,33 @@ func (a CActor) Send(kind uint32, payload []byte) error {
 		return err
 	}
 	race.Handles.Release()
-	return actorError(csrc.SendActor(uint64(a), kind, payload))
+	return actorError(core.SendActor(uint64(a), kind, payload))
 }
 
 // userKind is an error if no sender may use the kind.
 func userKind(what string, kind uint32) error {
-	if kind < csrc.SystemKinds {
+	if kind < core.SystemKinds {
 		return nil
 	}
 	return &OptionError{what, kind, fmt.Sprintf("is the core's: use a kind below %d",
-		uint32(csrc.SystemKinds))}
+		uint32(core.SystemKinds))}
 }
 
 // Stop has the actor end after the call of its behaviour that is under way. What waits becomes dead
 // letters. Stop does not wait. Errors: ErrActorEnded, ErrNoMemory.
 func (a CActor) Stop() error {
 	race.Handles.Release()
-	return actorError(csrc.StopActor(uint64(a)))
+	return actorError(core.StopActor(uint64(a)))
 }
 
 // Drain has the actor end when it has handled all that it has accepted by now. Drain does not wait.
 // Errors: ErrActorEnded, ErrNoMemory.
 func (a CActor) Drain() error {
 	race.Handles.Release()
-	return actorError(csrc.DrainActor(uint64(a)))
+	return actorError(core.DrainActor(uint64(a)))
 }
 
-func actorError(s csrc.Status) error { return statusError(s, ofActor) }
+func actorError(s core.Status) error { return statusError(s, ofActor) }
 
 // AskC sends a question to an actor in C, and waits for the answer. The question has up to
 // CQuestionBytes bytes, and the answer up to CAnswerBytes; neither has Go pointers; and the actor
@@ -100,19 +100,19 @@ func AskC[Q, R any](
 		return r, err
 	}
 	race.Handles.Release() // the actor may be another scheduler's
-	ask := csrc.Ask{To: uint64(a), Kind: kind, Bytes: uint8(unsafe.Sizeof(question)),
+	ask := core.Ask{To: uint64(a), Kind: kind, Bytes: uint8(unsafe.Sizeof(question)),
 		Wants: uint8(unsafe.Sizeof(r))}
 	copy(ask.Payload[:], bytesOf(&question))
 	answer, err := f.Call(ctx, s, ask)
 	if err != nil {
 		if b := (*BodyError)(nil); errors.As(err, &b) {
-			switch csrc.Status(b.Code) {
-			case csrc.Ended:
+			switch core.Status(b.Code) {
+			case core.Ended:
 				err = ErrNoAnswer
-			case csrc.TooBig:
+			case core.TooBig:
 				err = ErrAnswerSize
 			default:
-				err = actorError(csrc.Status(b.Code))
+				err = actorError(core.Status(b.Code))
 			}
 		}
 		return r, err
@@ -122,8 +122,8 @@ func AskC[Q, R any](
 }
 
 // askFunc is the coroutine that asks.
-var askFunc = sync.OnceValues(func() (Func[csrc.Ask, csrc.Answer], error) {
-	return NewFunc[csrc.Ask, csrc.Answer](csrc.AskBody(), FuncName("coro.AskC"), FuncBrief())
+var askFunc = sync.OnceValues(func() (Func[core.Ask, core.Answer], error) {
+	return NewFunc[core.Ask, core.Answer](core.AskBody(), FuncName("coro.AskC"), FuncBrief())
 })
 
 func bytesOf[T any](v *T) []byte {
@@ -152,7 +152,7 @@ func fitsC[T any](what string, most int) error {
 
 // A CMessage is a message to an actor that SpawnCActor has made, as long as the call lasts that it
 // is an argument of.
-type CMessage struct{ m *csrc.Message }
+type CMessage struct{ m *core.Message }
 
 // Kind is the sender's.
 func (m CMessage) Kind() uint32 { return m.m.Kind() }
@@ -183,7 +183,7 @@ func (a CAsker) Answer(payload []byte) error {
 			"use one that CMessage.Asker has returned"}
 	}
 	race.Handles.Release()
-	return statusError(csrc.AnswerAsker(a.words, payload), ofAnswer)
+	return statusError(core.AnswerAsker(a.words, payload), ofAnswer)
 }
 
 // A CReceiver handles the messages of an actor in C. Its methods are called by one goroutine at a
@@ -226,7 +226,7 @@ func (s *Scheduler) SpawnCActor(r CReceiver) (CActor, error) {
 	ids.Number = a.number
 	s.edge.Release()
 	ref, status := s.core.SpawnGoActor(&ids)
-	if status != csrc.OK {
+	if status != core.OK {
 		a.stop()
 		goActors.Delete(a.number)
 		return 0, actorError(status)
@@ -263,8 +263,8 @@ func goActorOf(number uint64) *goActor {
 }
 
 // goActorFuncs are the functions that C calls.
-var goActorFuncs = sync.OnceValues(func() (a csrc.GoActor, err error) {
-	deliver, err := ExportFunc(func(_ context.Context, b csrc.GoBatch) (uint32, error) {
+var goActorFuncs = sync.OnceValues(func() (a core.GoActor, err error) {
+	deliver, err := ExportFunc(func(_ context.Context, b core.GoBatch) (uint32, error) {
 		a, n := goActorOf(b.Number), int(b.N)
 		for i := range n {
 			a.batch[i] = CMessage{b.At(i)}
@@ -274,7 +274,7 @@ var goActorFuncs = sync.OnceValues(func() (a csrc.GoActor, err error) {
 	if err != nil {
 		return a, err
 	}
-	await, err := ExportFunc(func(ctx context.Context, b csrc.GoBatch) (uint32, error) {
+	await, err := ExportFunc(func(ctx context.Context, b core.GoBatch) (uint32, error) {
 		return 1, goActorOf(b.Number).receiver.Wait(ctx, CMessage{b.At(0)})
 	})
 	if err != nil {
@@ -286,6 +286,6 @@ var goActorFuncs = sync.OnceValues(func() (a csrc.GoActor, err error) {
 		a.end()
 		return None{}, nil
 	})
-	return csrc.GoActor{Deliver: uint32(deliver), Await: uint32(await),
+	return core.GoActor{Deliver: uint32(deliver), Await: uint32(await),
 		Ended: uint32(ended)}, err
 })

@@ -5,14 +5,14 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 )
 
 // How a Call goes: it is one machine. What has become of the coroutine is its state, and mostly
-// what the last lend has come to (csrc.Outcome). callOn does what the state asks for, which gives
+// what the last lend has come to (core.Outcome). callOn does what the state asks for, which gives
 // the next one.
 //
 //	state              what is done, and the next state
@@ -43,7 +43,7 @@ import (
 // coroutine, since the goroutine cannot wait.
 
 // callWaits is C5.
-const callWaits = csrc.LendNone + 1
+const callWaits = core.LendNone + 1
 
 // Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
 // do, for about the price of three cgo calls. If a worker of s sleeps, the coroutine runs on the
@@ -73,8 +73,8 @@ const callWaits = csrc.LendNone + 1
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	var l csrc.Lend
-	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != csrc.LendEnded {
+	var l core.Lend
+	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != core.LendEnded {
 		_, r, err := f.callOn(ctx, s, &arg, &l, at, err)
 		return r, err
 	}
@@ -87,25 +87,25 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 }
 
 // lend is C1. On an error it returns LendNone.
-func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer, l *csrc.Lend) (
-	csrc.Outcome, error,
+func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointer, l *core.Lend) (
+	core.Outcome, error,
 ) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
-		return csrc.LendNone, ctxerr.Of(ctx)
+		return core.LendNone, ctxerr.Of(ctx)
 	}
 	if err := s.ready(spec); err != nil {
-		return csrc.LendNone, err
+		return core.LendNone, err
 	}
 	if s.closed.Load() {
-		return csrc.LendNone, ErrClosed
+		return core.LendNone, ErrClosed
 	}
 	if spec.Flags != 0 || !s.core.Lends() {
-		return csrc.LendNone, nil
+		return core.LendNone, nil
 	}
 	if !background {
 		if _, has := ctx.Deadline(); has {
-			return csrc.LendNone, nil
+			return core.LendNone, nil
 		}
 	}
 	if leak.On() {
@@ -116,39 +116,39 @@ func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointe
 		budget = helpsBriefly
 	}
 	s.edge.Release()
-	return s.core.Lend(l, spec, arg, csrc.JoinLender, false, budget), nil
+	return s.core.Lend(l, spec, arg, core.JoinLender, false, budget), nil
 }
 
 // callOn is Call from the state at on, or from an error of C1. It returns the task, if it has
 // waited for that.
 //
 //go:noinline
-func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
-	at csrc.Outcome, err error,
+func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.Lend,
+	at core.Outcome, err error,
 ) (t *Task[R], r R, _ error) {
 	var own startContext
 	defer func() {
-		if at == csrc.LendCalls || at == csrc.LendSuspended {
+		if at == core.LendCalls || at == core.LendSuspended {
 			s.leave(own, l, at)
 		}
 	}()
 	for err == nil {
 		switch at {
-		case csrc.LendNone: // C2
+		case core.LendNone: // C2
 			at = callWaits
 			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
-				at = csrc.LendEnded
-			} else if l.Outcome() == csrc.LendCalls {
+				at = core.LendEnded
+			} else if l.Outcome() == core.LendCalls {
 				s.offload.Give(l.Call())
 			}
-		case csrc.LendCalls: // C3
+		case core.LendCalls: // C3
 			if own.ask(ctx); own.ctx.Done() == nil || bubble.In() {
 				at = s.callHere(own.ctx, l)
 				break
 			}
 			t, at = taskOf[R](own, s, l), callWaits
 			s.offload.Give(l.Call())
-		case csrc.LendSuspended: // C4
+		case core.LendSuspended: // C4
 			if own.ask(ctx); bubble.In() {
 				own.drop()
 				own = startContext{ctx: background}
@@ -159,19 +159,19 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.L
 				t.Cancel()
 			}
 			return t, r, err
-		case csrc.LendEnded: // C6
+		case core.LendEnded: // C6
 			own.drop()
 			r, err = ended[R](s, l)
 			return nil, r, err
 		default: // C7
-			err = statusError(csrc.Status(at), ofScheduler)
+			err = statusError(core.Status(at), ofScheduler)
 		}
 	}
 	return nil, r, err
 }
 
 // callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame.
-func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
+func (s *Scheduler) callHere(ctx context.Context, l *core.Lend) core.Outcome {
 	call := l.Call()
 	var caller context.Context // nil: the background's
 	if !isBackground(ctx) {
@@ -180,15 +180,15 @@ func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 	s.offload.Here(caller, call)
 	s.edge.Release()
 	at := s.core.LendOn(l)
-	if at == csrc.LendNone {
+	if at == core.LendNone {
 		s.core.Complete(call)
-		return csrc.LendSuspended
+		return core.LendSuspended
 	}
 	return at
 }
 
 // taskOf makes the task of a coroutine that was started by a lend, and is at C3 or C4.
-func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
+func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
 	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
 		hooks: &taskHooks{ctx: own.ctx}}
 	t.mu.Lock() // keeps complete waiting
@@ -208,11 +208,11 @@ func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
 
 // leave is for a goroutine that leaves its call in C3 or C4, by a panic or by runtime.Goexit: the
 // coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
-func (s *Scheduler) leave(own startContext, l *csrc.Lend, at csrc.Outcome) {
+func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome) {
 	t := taskOf[None](startContext{ctx: background}, s, l)
 	if own.ctx == nil {
 		t.Cancel()
-		if at == csrc.LendCalls {
+		if at == core.LendCalls {
 			s.offload.Give(l.Call())
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Scheduler) leave(own startContext, l *csrc.Lend, at csrc.Outcome) {
 }
 
 // ended is the result of a coroutine that has ended in a lend.
-func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
+func ended[R any](s *Scheduler, l *core.Lend) (r R, err error) {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if !l.IsOK() {
@@ -230,7 +230,7 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 }
 
 // errorOf is the error of a coroutine that has ended with a status.
-func errorOf(status csrc.Status, failure *csrc.Failure) error {
+func errorOf(status core.Status, failure *core.Failure) error {
 	if failure != nil {
 		return newBodyError(failure)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // A CallError is the error of one call of many.
@@ -71,7 +71,7 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, results []R) (
 	*CallError, error,
 ) {
-	many, ok := csrc.NewMany(&f.spec, len(args))
+	many, ok := core.NewMany(&f.spec, len(args))
 	if !ok {
 		return nil, ErrNoMemory
 	}
@@ -81,9 +81,9 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 		}
 	}
 	s.leaders.Add(1)
-	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8}}
+	lead := Func[uintptr, None]{core.Spec{Fn: core.ManyLeader, Class: s.class, ArgBytes: 8}}
 	address := many.Address()
-	var l csrc.Lend
+	var l core.Lend
 	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
 	t, _, err := lead.callOn(ctx, s, &address, &l, at, err)
 	switch {
@@ -112,9 +112,9 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	for i := range args {
 		status, failure := many.Ended(i)
 		switch {
-		case status == csrc.OK && f.spec.ResultBytes > 0:
+		case status == core.OK && f.spec.ResultBytes > 0:
 			results[i] = *(*R)(many.Result(i))
-		case status != csrc.OK:
+		case status != core.OK:
 			if i < len(results) {
 				results[i] = *new(R)
 			}

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -304,5 +304,5 @@ func grow(n int, above *[512]byte) byte {
 }
 
 func TestTheMakerOfInlineCallsIsRegisteredOnce(t *testing.T) {
-	assert.Panics(t, func() { csrc.RegisterInline(nil) })
+	assert.Panics(t, func() { core.RegisterInline(nil) })
 }

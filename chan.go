@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/policy"
 	"github.com/organzine/coro/internal/spin"
@@ -40,7 +40,7 @@ const (
 // the Chan are lost.
 type Chan[T any] struct {
 	object
-	core     csrc.Chan
+	core     core.Chan
 	capacity int
 	gatherer spin.Gatherer
 	byCall   atomic.Int32 // see goesByCall
@@ -67,14 +67,14 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 		return nil, &OptionError{"NewChan", capacity,
 			fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
 	}
-	core, status := csrc.NewChan(t.Size(), capacity)
-	if status == csrc.NoMemory {
+	inner, status := core.NewChan(t.Size(), capacity)
+	if status == core.NoMemory {
 		return nil, &memoryError{fmt.Sprintf("coro: no memory for a channel with room for %d "+
 			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
 	}
-	c := &Chan[T]{core: core, capacity: capacity}
+	c := &Chan[T]{core: inner, capacity: capacity}
 	c.room = t.Size() * uintptr(capacity)
-	return adopt(c, &c.object, s, core, status)
+	return adopt(c, &c.object, s, inner, status)
 }
 
 // Send sends v, as soon as there is room for it, or a receiver takes it. Without having sent v it
@@ -82,17 +82,17 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 // ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	c.edge.Release()
-	var status csrc.Status
+	var status core.Status
 	var err error
 	if c.meets() {
 		status, err = c.pass(ctx, true, unsafe.Pointer(&v))
 	} else {
 		status = c.core.SendLeaf(unsafe.Pointer(&v))
-		if status > csrc.OK {
+		if status > core.OK {
 			status = c.afterLeaf(ctx, true, unsafe.Pointer(&v), status)
 		}
 	}
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		status, err = c.send(ctx, v)
 	}
 	runtime.KeepAlive(c)
@@ -105,11 +105,11 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 // afterLeaf is what a wait at v comes to whose leaf has come to Sampled or ByCall. That is a wait
 // to be looked at: a value that needs the call goes by a waiter, and no such value is sampled.
 func (c *Chan[T]) afterLeaf(
-	ctx context.Context, send bool, v unsafe.Pointer, status csrc.Status,
-) csrc.Status {
+	ctx context.Context, send bool, v unsafe.Pointer, status core.Status,
+) core.Status {
 	spendAt(ctx, c.core)
-	if status == csrc.Sampled {
-		return csrc.OK
+	if status == core.Sampled {
+		return core.OK
 	}
 	return c.core.TryByCall(send, v)
 }
@@ -117,13 +117,13 @@ func (c *Chan[T]) afterLeaf(
 // meets tells whether values go by meet. Not those of a zero value.
 func (c *Chan[T]) meets() bool {
 	var v T
-	return policy.HasMeet && c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
+	return policy.HasMeet && c.capacity == 0 && unsafe.Sizeof(v) <= core.MeetMost && c.self != nil
 }
 
 // pass passes the value at v through c, which has no room: by cgo where the other end sleeps, else
 // by meet. TimedOut: the caller is to wait.
-func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.Status, error) {
-	status, err := csrc.TimedOut, error(nil)
+func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (core.Status, error) {
+	status, err := core.TimedOut, error(nil)
 	bytes := unsafe.Sizeof(*new(T))
 	if left := c.goesByCall(); left > 0 {
 		if uint32(left)&c.core.Sample() == 0 {
@@ -131,10 +131,10 @@ func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.S
 		}
 		status = c.core.PassByCall(send, v, bytes)
 	}
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		status, err = c.meet(ctx, c.core, send, v, bytes)
 	}
-	if status == csrc.ByCall {
+	if status == core.ByCall {
 		c.byCall.Store(callsInARow)
 		status = c.core.PassByCall(send, v, bytes)
 	}
@@ -151,13 +151,13 @@ func (c *Chan[T]) goesByCall() int32 {
 	return left
 }
 
-func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
+func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
 	return c.wait(ctx, waitOp{
 		bytes:  unsafe.Sizeof(v),
-		try:    func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
+		try:    func() core.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
 		may:    func() bool { return c.core.MaySend(c.capacity) },
 		values: c.capacity / 2,
-		begin: func(g csrc.GoWaiter) csrc.Status {
+		begin: func(g core.GoWaiter) core.Status {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
 		},
@@ -170,10 +170,10 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	runtime.KeepAlive(c)
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		return false, nil
 	}
-	return status == csrc.OK, statusError(status, ofChan)
+	return status == core.OK, statusError(status, ofChan)
 }
 
 // Recv receives a value, as soon as there is one. Without a value it returns ErrChanClosed, when
@@ -181,17 +181,17 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 // or ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var v T
-	var status csrc.Status
+	var status core.Status
 	var err error
 	if c.meets() {
 		status, err = c.pass(ctx, false, unsafe.Pointer(&v))
 	} else {
 		status = c.core.RecvLeaf(unsafe.Pointer(&v))
-		if status > csrc.OK {
+		if status > core.OK {
 			status = c.afterLeaf(ctx, false, unsafe.Pointer(&v), status)
 		}
 	}
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		v, status, err = c.recv(ctx)
 	}
 	c.edge.Acquire()
@@ -202,14 +202,14 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	return v, statusError(status, ofChan)
 }
 
-func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error) {
+func (c *Chan[T]) recv(ctx context.Context) (v T, status core.Status, err error) {
 	status, err = c.wait(ctx, waitOp{
 		bytes: unsafe.Sizeof(v),
-		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
+		try:   func() core.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
 		may:   c.mayRecv,
 		begin: c.core.Recv,
-		used: func(g csrc.GoWaiter) {
-			if g.Status() == csrc.OK {
+		used: func(g core.GoWaiter) {
+			if g.Status() == core.OK {
 				v = *(*T)(g.Value())
 			}
 		},
@@ -234,10 +234,10 @@ func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	status := c.core.TryRecv(unsafe.Pointer(&v))
 	c.edge.Acquire()
 	runtime.KeepAlive(c)
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		return v, false, nil
 	}
-	return v, status == csrc.OK, statusError(status, ofChan)
+	return v, status == core.OK, statusError(status, ofChan)
 }
 
 // All yields received values, each with a nil error, until the channel is closed and empty. If

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
@@ -103,7 +103,7 @@ func (s *Scheduler) running() (names []string) {
 // of its own.
 func (s *Scheduler) close() {
 	for i := range s.submitters {
-		for s.submitters[i].Acquire() != csrc.OK {
+		for s.submitters[i].Acquire() != core.OK {
 			runtime.Gosched()
 		}
 		s.submitters[i].Shut()
@@ -132,6 +132,6 @@ func (s *Scheduler) close() {
 	s.poller.close(s)
 	// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
 	// waited for.
-	runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
+	runtime.AddCleanup(s, (*core.Scheduler).Destroy, s.core)
 	s.end()
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/zero"
 )
 
@@ -14,7 +14,7 @@ import (
 // never without a signal. See Chan for what waiting suspends, and for how long the memory lives.
 type Cond struct {
 	object
-	core  csrc.Cond
+	core  core.Cond
 	mutex *Mutex
 }
 
@@ -27,9 +27,9 @@ func NewCond(m *Mutex) (*Cond, error) {
 	if err := makable(m.s, "NewCond"); err != nil {
 		return nil, err
 	}
-	core, status := csrc.NewCond()
-	c := &Cond{core: core, mutex: m}
-	return adopt(c, &c.object, m.s, core, status)
+	inner, status := core.NewCond()
+	c := &Cond{core: inner, mutex: m}
+	return adopt(c, &c.object, m.s, inner, status)
 }
 
 // Wait unlocks the mutex, which the caller holds, waits for a Signal or Broadcast, and locks the
@@ -46,10 +46,10 @@ func (c *Cond) Wait(ctx context.Context) error {
 	}
 	me, waited := owner(), false
 	c.mutex.edge.Release()
-	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
+	err := c.await(ctx, waitOp{begin: func(g core.GoWaiter) core.Status {
 		status := c.core.Wait(g, c.mutex.core, me.number)
-		if waited = status == csrc.Waits; waited {
-			me.gave(c.mutex, csrc.OK)
+		if waited = status == core.Waits; waited {
+			me.gave(c.mutex, core.OK)
 		}
 		return status
 	}})

@@ -124,7 +124,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -162,7 +162,7 @@ func (h Handle) Format(f fmt.State, verb rune) {
 // and none is lost.
 func (h Handle) Wake() error {
 	race.Handles.Release()
-	return statusError(csrc.Wake(uint64(h)), ofScheduler)
+	return statusError(core.Wake(uint64(h)), ofScheduler)
 }
 
 // Cancel tells the coroutine to end. The wait that it is in, or else each one to come, returns
@@ -172,5 +172,5 @@ func (h Handle) Wake() error {
 // costs what Wake costs. It returns ErrStale if the coroutine has ended.
 func (h Handle) Cancel() error {
 	race.Handles.Release()
-	return statusError(csrc.Cancel(uint64(h)), ofScheduler)
+	return statusError(core.Cancel(uint64(h)), ofScheduler)
 }

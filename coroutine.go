@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/panicked"
@@ -40,7 +40,7 @@ type Coroutine struct {
 	pool      *executorPool
 	goroutine *bodyGoroutine
 	handle    Handle
-	join      csrc.Joinable
+	join      core.Joinable
 	typed     typedBody
 	name      string
 	fromC     bool // started by coro_spawn_go
@@ -195,7 +195,7 @@ func (b *goBody[T]) launch(s *Scheduler) error {
 		leak.Meet(leakable{s})
 	}
 	j, status := p.PrepareBody(b.bytes, c.daemon)
-	if status != csrc.OK {
+	if status != core.OK {
 		p.Release()
 		return statusError(status, ofScheduler)
 	}
@@ -223,7 +223,7 @@ func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *g
 }
 
 // enter gives the coroutine its record: from now on it can be found by its handle.
-func (c *Coroutine) enter(j csrc.Joinable) {
+func (c *Coroutine) enter(j core.Joinable) {
 	c.join, c.handle = j, Handle(j.Handle())
 	c.pool.bodies.Put(uint32(c.handle), c)
 }

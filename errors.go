@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/panicked"
 )
@@ -133,32 +133,32 @@ const (
 )
 
 // statusError is the one map from the core's status codes to errors.
-func statusError(s csrc.Status, k kind) error {
-	if s == csrc.OK { // mostly: then there is no call
+func statusError(s core.Status, k kind) error {
+	if s == core.OK { // mostly: then there is no call
 		return nil
 	}
 	return notOK(s, k)
 }
 
-func notOK(s csrc.Status, k kind) error {
+func notOK(s core.Status, k kind) error {
 	switch s {
-	case csrc.Closed:
+	case core.Closed:
 		if k == ofChan {
 			return ErrChanClosed
 		}
 		return ErrClosed
-	case csrc.Perm:
+	case core.Perm:
 		if k == ofScheduler {
 			return ErrPaused
 		}
 		return ErrNotLocked
-	case csrc.NoMemory:
+	case core.NoMemory:
 		return ErrNoMemory
-	case csrc.Canceled:
+	case core.Canceled:
 		return ErrCanceled
-	case csrc.Aborted:
+	case core.Aborted:
 		return ErrAborted
-	case csrc.Stale:
+	case core.Stale:
 		switch k {
 		case ofActor:
 			return ErrActorEnded
@@ -166,28 +166,28 @@ func notOK(s csrc.Status, k kind) error {
 			return ErrAnswered
 		}
 		return ErrStale
-	case csrc.Busy:
+	case core.Busy:
 		return ErrBusy
-	case csrc.Ended:
+	case core.Ended:
 		return ErrEnded
-	case csrc.Again:
+	case core.Again:
 		return ErrThread
-	case csrc.Overflow:
+	case core.Overflow:
 		if k == ofActor {
 			return ErrMailboxFull
 		}
 		return ErrOverflow
-	case csrc.OwnerDead:
+	case core.OwnerDead:
 		return ErrOwnerEnded
-	case csrc.NotRecoverable:
+	case core.NotRecoverable:
 		return ErrNotRecoverable
 	}
 	switch {
-	case s == csrc.Deadlock && k == ofObject:
+	case s == core.Deadlock && k == ofObject:
 		return ErrLockedAlready
-	case s == csrc.Invalid && (k == ofObject || k == ofChan):
+	case s == core.Invalid && (k == ofObject || k == ofChan):
 		return ErrDestroyed
-	case s == csrc.Invalid && k == ofWaitGroup:
+	case s == core.Invalid && k == ofWaitGroup:
 		return ErrNegativeWaitGroup
 	}
 	return fmt.Errorf("coro: %s", s.Text())
@@ -314,7 +314,7 @@ func (e *BodyError) Error() string {
 	return fmt.Sprintf("coro: %s failed: %s (code %d)", e.Func, e.Text, e.Code)
 }
 
-func newBodyError(f *csrc.Failure) *BodyError {
+func newBodyError(f *core.Failure) *BodyError {
 	return &BodyError{funcName(f.Fn), f.Code, f.Text}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/offload"
 	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/table"
@@ -94,7 +94,7 @@ func newGoType[T any](what string) (offload.Type, error) {
 func newGoFunc[A, R any](
 	what string, f func(context.Context, A) (R, error),
 ) (*offload.Func, error) {
-	if !csrc.Available {
+	if !core.Available {
 		return nil, ErrNoCgo
 	}
 	if f == nil {
@@ -110,7 +110,7 @@ func newGoFunc[A, R any](
 	}
 	g := &offload.Func{Name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), Arg: arg,
 		Result: res}
-	g.Call = func(ctx context.Context, c *csrc.Call) error {
+	g.Call = func(ctx context.Context, c *core.Call) error {
 		var a A
 		switch {
 		case arg.Varying:
@@ -130,10 +130,10 @@ func newGoFunc[A, R any](
 		case to != nil && res.Bytes > 0:
 			*(*R)(to) = r
 		}
-		c.End(csrc.OK, res.Bytes)
+		c.End(core.OK, res.Bytes)
 		return nil
 	}
-	g.Inline = func(ctx context.Context, calls csrc.Calls, i, n int) int {
+	g.Inline = func(ctx context.Context, calls core.Calls, i, n int) int {
 		c := calls.At(i)
 		id := c.ID()
 		for {
@@ -147,7 +147,7 @@ func newGoFunc[A, R any](
 				offload.Failed(c, err)
 			} else {
 				*(*R)(to) = r
-				c.End(csrc.OK, unsafe.Sizeof(r))
+				c.End(core.OK, unsafe.Sizeof(r))
 			}
 			if i++; i == n {
 				return i
@@ -161,23 +161,23 @@ func newGoFunc[A, R any](
 }
 
 // argResult returns where the argument lies and where the result goes.
-func argResult(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
+func argResult(c *core.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
 
 // Other packages, in which generic functions of this one are compiled, inline those functions of
-// csrc and offload that code which is not generic calls here, too. This is that code.
-var _ = func(f *offload.Func, calls csrc.Calls) bool {
+// core and offload that code which is not generic calls here, too. This is that code.
+var _ = func(f *offload.Func, calls core.Calls) bool {
 	c := calls.At(0)
 	calls.Begin(0, c)
 	return f.Accepts(c) && calls.Len() == int(c.ID())
 }
 
-func returnBytes(c *csrc.Call, b []byte) {
-	status := csrc.OK
+func returnBytes(c *core.Call, b []byte) {
+	status := core.OK
 	if to := c.Result(); to != nil {
 		if uintptr(len(b)) <= c.Room() {
 			copy(unsafe.Slice((*byte)(to), len(b)), b)
 		} else {
-			status = csrc.TooBig
+			status = core.TooBig
 		}
 	}
 	c.End(status, uintptr(len(b)))
@@ -198,7 +198,7 @@ type BodyID uint32
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,
 // ErrNoMemory, or ErrNoCgo.
 func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error) {
-	if !csrc.Available {
+	if !core.Available {
 		return 0, ErrNoCgo
 	}
 	if f == nil {
@@ -214,7 +214,7 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 	}
 	name := bodyName(f)
 	return addBody(&goBodyType{argBytes, resultBytes,
-		func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
+		func(s *Scheduler, it core.GoWorkerItem) *Coroutine {
 			var arg A
 			if argBytes > 0 {
 				arg = *(*A)(it.Arg())
@@ -239,20 +239,20 @@ func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
 type goBodyType struct {
 	argBytes, resultBytes uint8
 	// makes the coroutine that C has asked for
-	start func(*Scheduler, csrc.GoWorkerItem) *Coroutine
+	start func(*Scheduler, core.GoWorkerItem) *Coroutine
 }
 
 // goBodies has all functions that were exported by ExportBody: that of a BodyID is at the id
-// without csrc.GoBody.
+// without core.GoBody.
 var goBodies table.Table[goBodyType]
 
 func addBody(b *goBodyType) (BodyID, error) {
-	id := csrc.GoBody | goBodies.Add(b)
-	if status := csrc.ExportBody(id, b.argBytes, b.resultBytes); status != csrc.OK {
+	id := core.GoBody | goBodies.Add(b)
+	if status := core.ExportBody(id, b.argBytes, b.resultBytes); status != core.OK {
 		return 0, statusError(status, ofScheduler)
 	}
 	return BodyID(id), nil
 }
 
 // findBody is for an id that C knows.
-func findBody(id uint32) *goBodyType { return goBodies.At(id &^ csrc.GoBody) }
+func findBody(id uint32) *goBodyType { return goBodies.At(id &^ core.GoBody) }

@@ -2,7 +2,7 @@
 
 package coro
 
-import "github.com/organzine/coro/csrc"
+import "github.com/organzine/coro/internal/core"
 
 // WithoutStandby is for tests of lost wake-ups: no sleeper looks around while others work.
 func WithoutStandby() Option {
@@ -48,10 +48,10 @@ func HoldSubmitters(s *Scheduler) (release func()) {
 }
 
 // Now is the clock of deadlines in C, in ns.
-func Now() uint64 { return csrc.Now() }
+func Now() uint64 { return core.Now() }
 
 // SpecOf is what the core is told of a Func.
-func SpecOf[A, R any](f Func[A, R]) csrc.Spec { return f.spec }
+func SpecOf[A, R any](f Func[A, R]) core.Spec { return f.spec }
 
 // A Turn of a coroutine ends when the coroutine is suspended, or yields.
 type Turn struct {

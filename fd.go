@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // An FD names a descriptor that C coroutines of one scheduler use: a coro_fd of coro_io.h. It goes
@@ -43,7 +43,7 @@ func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 	}
 	var fd int
 	var errno uintptr
-	err = raw.Control(func(own uintptr) { fd, errno = csrc.Duplicate(own) })
+	err = raw.Control(func(own uintptr) { fd, errno = core.Duplicate(own) })
 	if err == nil && errno != 0 {
 		err = syscall.Errno(errno)
 	}
@@ -52,8 +52,8 @@ func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 	}
 	f, status := s.core.Adopt(fd)
 	runtime.KeepAlive(s)
-	if status != csrc.OK {
-		csrc.CloseDuplicate(fd)
+	if status != core.OK {
+		core.CloseDuplicate(fd)
 		return 0, fdError("Adopt", status)
 	}
 	if l, ok := c.(*net.UnixListener); ok {
@@ -69,7 +69,7 @@ func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 // was blocking when it was adopted, others that share it (a parent, a shell's next command) find it
 // blocking again, as they do after Conn, File and their like, and after Close of the scheduler. The
 // error is net.ErrClosed, if it is closed already.
-func (f FD) Close() error { return fdError("Close", csrc.CloseFD(uint64(f))) }
+func (f FD) Close() error { return fdError("Close", core.CloseFD(uint64(f))) }
 
 // File returns the descriptor to Go. ErrBusy: a call of a C coroutine uses it; net.ErrClosed.
 func (f FD) File() (*os.File, error) { return f.release("File") }
@@ -97,8 +97,8 @@ func (e *BackError) Error() string { return fmt.Sprintf("coro: FD: %v", e.Err) }
 func (e *BackError) Unwrap() error { return e.Err }
 
 func (f FD) release(call string) (*os.File, error) {
-	fd, status := csrc.ReleaseFD(uint64(f))
-	if status != csrc.OK {
+	fd, status := core.ReleaseFD(uint64(f))
+	if status != core.OK {
 		return nil, fdError(call, status)
 	}
 	return os.NewFile(uintptr(fd), "coro"), nil
@@ -117,9 +117,9 @@ func back[C io.Closer](f FD, call string, of func(*os.File) (C, error)) (c C, er
 	return c, file.Close()
 }
 
-func fdError(call string, s csrc.Status) error {
+func fdError(call string, s core.Status) error {
 	switch {
-	case s == csrc.Stale || s == csrc.Closed && call != "Adopt":
+	case s == core.Stale || s == core.Closed && call != "Adopt":
 		return fmt.Errorf("coro: FD.%s: %w", call, net.ErrClosed)
 	case s.Errno() != 0:
 		return fmt.Errorf("coro: %s: %w", call, syscall.Errno(s.Errno()))

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/plain"
 )
 
@@ -20,7 +20,7 @@ import (
 // hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
 // memory as a uintptr, and document which side frees that memory. The zero Func is not usable.
 type Func[A, R any] struct {
-	spec csrc.Spec
+	spec core.Spec
 }
 
 const classDefault = 0xff
@@ -30,8 +30,8 @@ type FuncOption func(*funcConfig) error
 
 // funcConfig is what becomes of a Func.
 type funcConfig struct {
-	csrc.Spec
-	body csrc.Body
+	core.Spec
+	body core.Body
 	name string // "": none was given
 }
 
@@ -44,11 +44,11 @@ func FuncStack(bytes int) FuncOption {
 		case bytes < StackMin || bytes > StackMax:
 			return &OptionError{"FuncStack", bytes,
 				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
-		case c.Class == csrc.ClassDense && c.body.Dense:
+		case c.Class == core.ClassDense && c.body.Dense:
 			return &OptionError{"FuncStack", bytes,
 				"does not go with CORO_DENSE of the C body " + c.body.Name +
 					": WithSharedStacks sets the size of its stacks"}
-		case c.Class == csrc.ClassDense:
+		case c.Class == core.ClassDense:
 			return &OptionError{"FuncStack", bytes,
 				"does not go with FuncDense: " +
 					"WithSharedStacks sets the size of its stacks"}
@@ -57,7 +57,7 @@ func FuncStack(bytes int) FuncOption {
 				"is less than the %d bytes that CORO_BODY_STACK says that "+
 					"the C body %s needs", c.body.Stack, c.body.Name)}
 		}
-		c.Class = csrc.Class(bytes)
+		c.Class = core.Class(bytes)
 		return nil
 	}
 }
@@ -76,8 +76,8 @@ func FuncStack(bytes int) FuncOption {
 func FuncDense() FuncOption {
 	return func(c *funcConfig) error {
 		switch {
-		case c.Class == classDefault || c.Class == csrc.ClassDense:
-			c.Class = csrc.ClassDense
+		case c.Class == classDefault || c.Class == core.ClassDense:
+			c.Class = core.ClassDense
 			return nil
 		case c.body.Stack > 0:
 			return &OptionError{"FuncDense", true, fmt.Sprintf(
@@ -123,14 +123,14 @@ func funcName(fn uintptr) string {
 	if name, ok := funcNames.Load(fn); ok {
 		return name.(string)
 	}
-	if name := csrc.FunctionName(fn); name != "" { // of a body of the core's own
+	if name := core.FunctionName(fn); name != "" { // of a body of the core's own
 		return name
 	}
 	return "0x" + strconv.FormatUint(uint64(fn), 16)
 }
 
 func init() {
-	for fn, name := range csrc.Functions() {
+	for fn, name := range core.Functions() {
 		funcNames.Store(fn, name)
 	}
 }
@@ -147,7 +147,7 @@ func (c *funcConfig) keepName() {
 	} else if _, named := funcNames.LoadOrStore(c.Fn, name); named {
 		return
 	}
-	csrc.NameFunction(c.Fn, name) // without memory, reports have the address
+	core.NameFunction(c.Fn, name) // without memory, reports have the address
 }
 
 // NewFunc makes a Func of a C function. What it checks, it checks once; it costs some µs.
@@ -172,7 +172,7 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 			return Func[A, R]{}, err
 		}
 	}
-	if c.Brief && csrc.DeclareBrief(c.Fn) != csrc.OK {
+	if c.Brief && core.DeclareBrief(c.Fn) != core.OK {
 		return Func[A, R]{}, &OptionError{"FuncBrief", true,
 			"does not go with so many others: a process has at most 512 brief functions"}
 	}
@@ -182,20 +182,20 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 
 // newFuncConfig is what entry and the types say.
 func newFuncConfig(entry unsafe.Pointer, arg, result reflect.Type) (*funcConfig, error) {
-	if !csrc.Available {
+	if !core.Available {
 		return nil, ErrNoCgo
 	}
 	if entry == nil {
 		return nil, &OptionError{"NewFunc", "nil", "needs a C function"}
 	}
-	body, status := csrc.LookBody(entry)
-	if status != csrc.OK {
+	body, status := core.LookBody(entry)
+	if status != core.OK {
 		return nil, &OptionError{"NewFunc", fmt.Sprintf("%#x", uintptr(entry)),
 			"is a variable, and none that CORO_BODY of this version of coro.h " +
 				"defines: pass unsafe.Pointer(&C.x_body), or unsafe.Pointer(C.x) " +
 				"for a C function x"}
 	}
-	c := &funcConfig{Spec: csrc.Spec{Fn: body.Fn, Class: classDefault}, body: body}
+	c := &funcConfig{Spec: core.Spec{Fn: body.Fn, Class: classDefault}, body: body}
 	var err error
 	if c.ArgBytes, err = inlineBytes("NewFunc", arg); err != nil {
 		return nil, err
@@ -227,9 +227,9 @@ func (c *funcConfig) follow(arg, result reflect.Type) error {
 	}
 	c.Brief = b.Brief
 	if b.Dense {
-		c.Class = csrc.ClassDense
+		c.Class = core.ClassDense
 	} else if stack {
-		c.Class = csrc.Class(int(b.Stack))
+		c.Class = core.Class(int(b.Stack))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/zero"
 )
@@ -22,7 +22,7 @@ import (
 // goroutine at a time; a second one gets ErrBusy.
 type Generator struct {
 	self   *Generator // the original, which a copy keeps alive and stands for; nil: a zero value
-	core   csrc.Coroutine
+	core   core.Coroutine
 	busy   atomic.Bool
 	closed bool
 	clean  runtime.Cleanup
@@ -34,7 +34,7 @@ type Generator struct {
 // for StackDefault.
 func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, error) {
 	switch {
-	case !csrc.Available:
+	case !core.Available:
 		return nil, ErrNoCgo
 	case body == nil:
 		return nil, &OptionError{"NewGenerator", "nil", "needs a C function"}
@@ -42,18 +42,18 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 		return nil, &OptionError{"NewGenerator", stack,
 			fmt.Sprintf("the stack must be 0 or from %d to %d", StackMin, StackMax)}
 	}
-	core, status := csrc.NewCoroutine(body, arg, stack)
-	if status != csrc.OK {
+	inner, status := core.NewCoroutine(body, arg, stack)
+	if status != core.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	g := &Generator{core: core}
+	g := &Generator{core: inner}
 	g.self = g
 	if leak.On() {
 		g.leak = &leak.Flag{What: "generator that is not closed, and its stack"}
 		leak.Made(g.leak)
 	}
 	flag := g.leak
-	g.clean = runtime.AddCleanup(g, func(c csrc.Coroutine) { c.Free(); flag.Done() }, core)
+	g.clean = runtime.AddCleanup(g, func(c core.Coroutine) { c.Free(); flag.Done() }, inner)
 	return g, nil
 }
 
@@ -90,13 +90,13 @@ func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	defer g.busy.Store(false)
 	value, status := g.core.Resume(send)
 	switch status {
-	case csrc.MayResume:
+	case core.MayResume:
 		return value, true, nil
-	case csrc.Finished:
+	case core.Finished:
 		return value, false, nil
-	case csrc.Abort:
+	case core.Abort:
 		return 0, false, ErrAborted
-	case csrc.FailedEnd:
+	case core.FailedEnd:
 		return 0, false, newBodyError(g.core.Failure())
 	}
 	return 0, false, statusError(status, ofScheduler)

@@ -3,7 +3,7 @@ package coro
 import (
 	"fmt"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -50,7 +50,7 @@ func (l leakable) Waiting() (list []string) {
 
 // A leakTask is a coroutine with a handle.
 type leakTask struct {
-	join csrc.Joinable
+	join core.Joinable
 	s    *Scheduler
 }
 

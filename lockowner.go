@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 )
 
 // A lockOwner is the caller, as the owner of a lock: a Go body, whichever goroutine it runs on, or
@@ -19,7 +19,7 @@ func owner() lockOwner {
 	if k := bodyGoroutines.At(asm.Goroutine()); k != nil {
 		return lockOwner{k.owner, k}
 	}
-	return lockOwner{csrc.GoroutineOwner(asm.GoroutineID()), nil}
+	return lockOwner{core.GoroutineOwner(asm.GoroutineID()), nil}
 }
 
 // ownerThatWaits is owner for a call that waits with ctx, or may end at once. It may yield.
@@ -42,16 +42,16 @@ type heldLock interface {
 type heldLocks []heldLock
 
 // got notes that the caller has locked l, if status says so. It returns status.
-func (o lockOwner) got(l heldLock, status csrc.Status) csrc.Status {
-	if o.body != nil && (status == csrc.OK || status == csrc.OwnerDead) {
+func (o lockOwner) got(l heldLock, status core.Status) core.Status {
+	if o.body != nil && (status == core.OK || status == core.OwnerDead) {
 		o.body.holds = append(o.body.holds, l)
 	}
 	return status
 }
 
 // gave notes that the caller has unlocked l, if status says so. It returns status.
-func (o lockOwner) gave(l heldLock, status csrc.Status) csrc.Status {
-	if o.body == nil || status != csrc.OK {
+func (o lockOwner) gave(l heldLock, status core.Status) core.Status {
+	if o.body == nil || status != core.OK {
 		return status
 	}
 	h := o.body.holds

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/spin"
 )
 
@@ -17,7 +17,7 @@ import (
 // the other end hands the value over without a wake. All of that goes without cgo.
 
 // A meeting is a waiter in C memory, to be used again.
-type meeting struct{ g csrc.GoWaiter }
+type meeting struct{ g core.GoWaiter }
 
 var meetings sync.Pool
 
@@ -26,36 +26,36 @@ func newMeeting() *meeting {
 	if m, ok := meetings.Get().(*meeting); ok {
 		return m
 	}
-	g, status := csrc.NewMeeting()
-	if status != csrc.OK {
+	g, status := core.NewMeeting()
+	if status != core.OK {
 		return nil
 	}
 	m := &meeting{g}
-	runtime.AddCleanup(m, csrc.GoWaiter.Free, g)
+	runtime.AddCleanup(m, core.GoWaiter.Free, g)
 	return m
 }
 
-// meet has a goroutine pass the value at v, of at most csrc.MeetMost bytes, through core, which has
-// no room. It returns csrc.ByCall if the value is to be passed by cgo.
+// meet has a goroutine pass the value at v, of at most core.MeetMost bytes, through c, which has
+// no room. It returns core.ByCall if the value is to be passed by cgo.
 func (o *object) meet(
-	ctx context.Context, core csrc.Chan, send bool, v unsafe.Pointer, bytes uintptr,
-) (csrc.Status, error) {
+	ctx context.Context, c core.Chan, send bool, v unsafe.Pointer, bytes uintptr,
+) (core.Status, error) {
 	if ctx.Err() != nil || bodyOf(ctx) != nil {
-		return csrc.ByCall, nil
+		return core.ByCall, nil
 	}
 	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
 	m := newMeeting()
 	if m == nil {
-		return csrc.ByCall, nil
+		return core.ByCall, nil
 	}
 	value := unsafe.Slice((*byte)(v), bytes)
 	met := unsafe.Slice((*byte)(m.g.MetValue(bytes)), bytes)
 	if send {
 		copy(met, value)
 	}
-	status := core.Meet(o.s.core, m.g, send)
+	status := c.Meet(o.s.core, m.g, send)
 	var err error
-	if status == csrc.Waits {
+	if status == core.Waits {
 		if !o.spinner.Spin(tryFor, tryLong, spin.Turns, m.g.Met) {
 			if bubble.In() {
 				err = o.leaveMeeting(m)
@@ -65,7 +65,7 @@ func (o *object) meet(
 		}
 		status = m.g.Status()
 	}
-	if !send && err == nil && status == csrc.OK {
+	if !send && err == nil && status == core.OK {
 		copy(value, met)
 	}
 	meetings.Put(m)

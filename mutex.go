@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/zero"
 )
@@ -27,7 +27,7 @@ import (
 // waiting suspends, and for how long the memory lives.
 type Mutex struct {
 	object
-	core csrc.Mutex
+	core core.Mutex
 }
 
 // NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if s
@@ -36,9 +36,9 @@ func NewMutex(s *Scheduler) (*Mutex, error) {
 	if err := makable(s, "NewMutex"); err != nil {
 		return nil, err
 	}
-	core, status := csrc.NewMutex()
-	m := &Mutex{core: core}
-	return adopt(m, &m.object, s, core, status)
+	inner, status := core.NewMutex()
+	m := &Mutex{core: inner}
+	return adopt(m, &m.object, s, inner, status)
 }
 
 // check panics for a zero value.
@@ -55,7 +55,7 @@ func (m *Mutex) check() {
 func (m *Mutex) Lock(ctx context.Context) error {
 	m.check()
 	me := ownerThatWaits(ctx)
-	if status := m.core.TryLock(me.number); status != csrc.TimedOut {
+	if status := m.core.TryLock(me.number); status != core.TimedOut {
 		return m.taken(me.got(m, status))
 	}
 	return m.lock(ctx, me, false)
@@ -64,8 +64,8 @@ func (m *Mutex) Lock(ctx context.Context) error {
 // lock is Lock by me that may have to wait. committed: nothing ends the wait.
 func (m *Mutex) lock(ctx context.Context, me lockOwner, committed bool) error {
 	status, err := m.wait(ctx, waitOp{
-		try:       func() csrc.Status { return m.core.TryLock(me.number) },
-		begin:     func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me.number) },
+		try:       func() core.Status { return m.core.TryLock(me.number) },
+		begin:     func(g core.GoWaiter) core.Status { return m.core.Lock(g, me.number) },
 		committed: committed,
 	})
 	if err != nil {
@@ -98,8 +98,8 @@ func (m *Mutex) TryLock() (bool, error) {
 	m.check()
 	me := owner()
 	status := m.core.TryLock(me.number)
-	if status == csrc.TimedOut { // the core can tell why
-		status = m.core.Lock(csrc.GoWaiter{}, me.number)
+	if status == core.TimedOut { // the core can tell why
+		status = m.core.Lock(core.GoWaiter{}, me.number)
 	}
 	return m.tried(me.got(m, status))
 }
@@ -135,7 +135,7 @@ func (m *Mutex) MarkConsistent() error {
 // suspends, and for how long the memory lives.
 type RWMutex struct {
 	object
-	core  csrc.RWLock
+	core  core.RWLock
 	reads *race.Edge // from readers to the next writer
 }
 
@@ -144,9 +144,9 @@ func NewRWMutex(s *Scheduler) (*RWMutex, error) {
 	if err := makable(s, "NewRWMutex"); err != nil {
 		return nil, err
 	}
-	core, status := csrc.NewRWLock()
-	m := &RWMutex{core: core, reads: new(race.Edge)}
-	return adopt(m, &m.object, s, core, status)
+	inner, status := core.NewRWLock()
+	m := &RWMutex{core: inner, reads: new(race.Edge)}
+	return adopt(m, &m.object, s, inner, status)
 }
 
 // Lock locks m for writing, as soon as nobody else holds it. It returns what Mutex.Lock does.
@@ -163,11 +163,11 @@ func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 func (m *RWMutex) lock(ctx context.Context, write bool) error {
 	me := ownerThatWaits(ctx)
 	status := m.core.TryLock(write, me.number)
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		var err error
 		status, err = m.wait(ctx, waitOp{
-			try:   func() csrc.Status { return m.core.TryLock(write, me.number) },
-			begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me.number) },
+			try:   func() core.Status { return m.core.TryLock(write, me.number) },
+			begin: func(g core.GoWaiter) core.Status { return m.core.Lock(g, write, me.number) },
 		})
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/spin"
@@ -16,10 +16,10 @@ import (
 // What Go waits at beside C: channels, semaphores, locks and the others, which live in C memory. A
 // Go body is suspended; a goroutine sleeps as it does anywhere in Go, and the poller wakes it.
 
-// A coreObject is csrc's side of an object.
+// A coreObject is core's side of an object.
 type coreObject interface {
 	Address() uintptr
-	Destroy() csrc.Status // the memory stays
+	Destroy() core.Status // the memory stays
 	Free()
 }
 
@@ -55,7 +55,7 @@ type loans struct {
 // makable returns why maker can make no object of s; or nil.
 func makable(s *Scheduler, maker string) error {
 	switch {
-	case !csrc.Available:
+	case !core.Available:
 		return ErrNoCgo
 	case s == nil || s.core == nil:
 		return &OptionError{maker, "nil",
@@ -66,14 +66,14 @@ func makable(s *Scheduler, maker string) error {
 
 // adopt makes owner the Go side of an object of s that was just made. o is a part of owner.
 func adopt[T any](
-	owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status,
+	owner *T, o *object, s *Scheduler, inner coreObject, status core.Status,
 ) (*T, error) {
-	if status != csrc.OK {
+	if status != core.OK {
 		return nil, statusError(status, ofObject)
 	}
-	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
+	o.s, o.self, o.base, o.edge = s, o, inner, new(race.Edge)
 	o.sample.init()
-	runtime.AddCleanup(owner, coreObject.Free, core)
+	runtime.AddCleanup(owner, coreObject.Free, inner)
 	return owner, nil
 }
 
@@ -138,7 +138,7 @@ func (o *object) Free() error {
 	}
 	status := o.base.Destroy()
 	runtime.KeepAlive(o)
-	if status != csrc.OK && status != csrc.Invalid { // Invalid: C has destroyed it
+	if status != core.OK && status != core.Invalid { // Invalid: C has destroyed it
 		return statusError(status, ofObject)
 	}
 	o.state.Store(freed)
@@ -168,19 +168,19 @@ var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{},
 type waitOp struct {
 	bytes uintptr // of the value that is passed
 	// does it at once, or returns TimedOut; nil: it never can
-	try func() csrc.Status
+	try func() core.Status
 	may func() bool // is trying worth while? nil: always
 	// to go until trying is worth while; 0: one is enough
 	values int
-	begin  func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
+	begin  func(core.GoWaiter) core.Status // does it, or has the gowaiter wait until it is done
 	// reads the gowaiter when it is done; nil: nothing to read
-	used func(csrc.GoWaiter)
+	used func(core.GoWaiter)
 
 	committed bool // nothing ends the wait but what it waits for
 }
 
 // wait does the operation as soon as it can be done.
-func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
+func (o *object) wait(ctx context.Context, op waitOp) (core.Status, error) {
 	if op.committed {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -190,7 +190,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	if c := bodyOf(ctx); c != nil {
 		if err := c.mayWait(ctx); err != nil && !op.committed {
 			if op.try != nil {
-				if status := op.try(); status != csrc.TimedOut {
+				if status := op.try(); status != core.TimedOut {
 					return status, nil
 				}
 			}
@@ -198,13 +198,13 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		}
 		return o.waitAsBody(ctx, c, op)
 	}
-	var status csrc.Status
+	var status core.Status
 	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
 		if op.may != nil && !op.may() {
 			return false
 		}
 		status = op.try()
-		return status != csrc.TimedOut
+		return status != core.TimedOut
 	}) {
 		return status, nil
 	}
@@ -215,10 +215,10 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	w := goWaiters.Get().(*goWaiter)
 	id := o.s.poller.reserve(w)
 	g, status := o.s.core.NewGoWaiter(id, op.bytes)
-	if status == csrc.OK {
+	if status == core.OK {
 		status = op.begun(g)
 	}
-	if status != csrc.Waits {
+	if status != core.Waits {
 		o.s.poller.release(id)
 		goWaiters.Put(w)
 		return status, nil
@@ -244,22 +244,22 @@ func (o *object) await(ctx context.Context, op waitOp) error {
 }
 
 // taken ends an operation that takes something from others, at once or after waiting.
-func (o *object) taken(status csrc.Status) error {
+func (o *object) taken(status core.Status) error {
 	o.edge.Acquire()
 	runtime.KeepAlive(o)
 	return statusError(status, ofObject)
 }
 
 // tried is taken for an operation that does not wait.
-func (o *object) tried(status csrc.Status) (bool, error) {
-	if status == csrc.TimedOut {
+func (o *object) tried(status core.Status) (bool, error) {
+	if status == core.TimedOut {
 		runtime.KeepAlive(o)
 		return false, nil
 	}
-	return status == csrc.OK || status == csrc.OwnerDead, o.taken(status)
+	return status == core.OK || status == core.OwnerDead, o.taken(status)
 }
 
-func (op *waitOp) use(g csrc.GoWaiter) {
+func (op *waitOp) use(g core.GoWaiter) {
 	if op.used != nil {
 		op.used(g)
 	}
@@ -274,12 +274,12 @@ func (op *waitOp) turns() int {
 }
 
 // begun has g begin, and frees g if it does not wait.
-func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
+func (op *waitOp) begun(g core.GoWaiter) core.Status {
 	status := op.begin(g)
-	if status == csrc.OK {
+	if status == core.OK {
 		op.use(g)
 	}
-	if status != csrc.Waits {
+	if status != core.Waits {
 		g.Free()
 	}
 	return status
@@ -287,8 +287,8 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 
 // sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
-	done <-chan struct{}, w *goWaiter, g csrc.GoWaiter, committed bool,
-) (csrc.Status, error) {
+	done <-chan struct{}, w *goWaiter, g core.GoWaiter, committed bool,
+) (core.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
@@ -316,7 +316,7 @@ func (o *object) sleep(
 // waitAsBody is wait for the Go body c.
 func (o *object) waitAsBody(
 	ctx context.Context, c *Coroutine, op waitOp,
-) (status csrc.Status, err error) {
+) (status core.Status, err error) {
 	err = c.bound(ctx, func(w *boundWait) error {
 		status, err = o.waitBound(c, w, &op)
 		return err
@@ -325,12 +325,12 @@ func (o *object) waitAsBody(
 }
 
 // waitBound waits until w ends, too. nil: there is no w.
-func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (csrc.Status, error) {
+func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (core.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
-	if status == csrc.OK {
+	if status == core.OK {
 		status = op.begun(g)
 	}
-	if status != csrc.Waits {
+	if status != core.Waits {
 		return status, nil
 	}
 	if op.committed {
@@ -350,7 +350,7 @@ func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (csrc.Status,
 // awaitFired has c wait until g is fired: until then it returns what awaitUntil does, if c is
 // canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler
 // has ended before. A body of another one is sent an event.
-func (o *object) awaitFired(c *Coroutine, w *boundWait, g csrc.GoWaiter) error {
+func (o *object) awaitFired(c *Coroutine, w *boundWait, g core.GoWaiter) error {
 	if o.s == c.pool.s {
 		return c.awaitUntil(w, g.Fired)
 	}
@@ -364,7 +364,7 @@ func (o *object) awaitFired(c *Coroutine, w *boundWait, g csrc.GoWaiter) error {
 }
 
 // done ends the wait of a body.
-func (op *waitOp) done(g csrc.GoWaiter) csrc.Status {
+func (op *waitOp) done(g core.GoWaiter) core.Status {
 	status := g.Status()
 	op.use(g)
 	g.Free()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -90,11 +90,11 @@ func TestAnOffloadedCallWakesAWorkerThatSleepsInC(t *testing.T) {
 		if asleep(s) {
 			slept++
 		}
-		assert.Equal(t, int32(csrc.Failed), oneCall(t, s, panics).Status)
+		assert.Equal(t, int32(core.Failed), oneCall(t, s, panics).Status)
 		if asleep(s) {
 			slept++
 		}
-		assert.Equal(t, int32(csrc.Failed), oneCall(t, s, leaves).Status)
+		assert.Equal(t, int32(core.Failed), oneCall(t, s, leaves).Status)
 	}
 	assert.Positive(t, slept)
 	asleep(s)

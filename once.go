@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // A Once is done once, by the first that comes: a coroutine, C or Go, or a goroutine. C bodies get
@@ -14,7 +14,7 @@ import (
 // lives.
 type Once struct {
 	object
-	core csrc.Once
+	core core.Once
 }
 
 // NewOnce makes a Once of s. It returns what NewMutex does.
@@ -22,9 +22,9 @@ func NewOnce(s *Scheduler) (*Once, error) {
 	if err := makable(s, "NewOnce"); err != nil {
 		return nil, err
 	}
-	core, status := csrc.NewOnce()
-	o := &Once{core: core}
-	return adopt(o, &o.object, s, core, status)
+	inner, status := core.NewOnce()
+	o := &Once{core: inner}
+	return adopt(o, &o.object, s, inner, status)
 }
 
 // Do calls f if no function was begun before, or else waits until the Once is done. A panic or a
@@ -34,22 +34,22 @@ func NewOnce(s *Scheduler) (*Once, error) {
 // ErrDestroyed.
 func (o *Once) Do(ctx context.Context, f func()) error {
 	if o.core.IsDone() {
-		return o.taken(csrc.OK)
+		return o.taken(core.OK)
 	}
 	me := owner().number
-	try := func() csrc.Status { return o.core.TryBegin(me) }
+	try := func() core.Status { return o.core.TryBegin(me) }
 	status := try()
-	if status == csrc.TimedOut {
+	if status == core.TimedOut {
 		var err error
 		status, err = o.wait(ctx, waitOp{
 			try:   try,
-			begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) },
+			begin: func(g core.GoWaiter) core.Status { return o.core.Begin(g, me) },
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if status != csrc.Yours {
+	if status != core.Yours {
 		return o.taken(status)
 	}
 	defer func() {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // options.go - options, and the errors of bad ones.
@@ -15,7 +15,7 @@ import (
 type Option func(*config) error
 
 type config struct {
-	csrc.Options
+	core.Options
 	onStall    func(blocked int)
 	executors  int
 	callLimit  int
@@ -30,7 +30,7 @@ func newConfig(opts []Option) (*config, error) {
 	c := &config{}
 	c.Name = "coro"
 	c.callLimit = math.MaxInt
-	c.Workers = min(runtime.GOMAXPROCS(0), csrc.WorkersMax)
+	c.Workers = min(runtime.GOMAXPROCS(0), core.WorkersMax)
 	c.executors = runtime.GOMAXPROCS(0)
 	for _, o := range opts {
 		if o == nil {
@@ -47,10 +47,10 @@ func newConfig(opts []Option) (*config, error) {
 		}
 		c.Dedicated++
 	}
-	if c.Workers+c.Dedicated > csrc.WorkersMax {
+	if c.Workers+c.Dedicated > core.WorkersMax {
 		return nil, &OptionError{"WithDedicatedWorkers", c.Dedicated,
 			fmt.Sprintf("with %d others, there may be %d workers in all", c.Workers,
-				csrc.WorkersMax)}
+				core.WorkersMax)}
 	}
 	return c, nil
 }
@@ -110,7 +110,7 @@ func WithTuning(t Tuning) Option {
 			name               string
 			value, least, most int
 		}{
-			{"Tuning.StealBatch", t.StealBatch, 0, csrc.StealMax},
+			{"Tuning.StealBatch", t.StealBatch, 0, core.StealMax},
 			{"Tuning.HandoverBudget", t.HandoverBudget, -1, 1 << 30},
 			{"Tuning.StackCache", t.StackCache, 0, 1 << 16},
 		} {

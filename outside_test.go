@@ -202,6 +202,14 @@ func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 		sums)
 }
 
+// What the core is compiled from is vendored where nothing else needs it, as the command does.
+func TestAVendoredModuleIsBuiltWithoutTheCommand(t *testing.T) {
+	o := ours(t, nil)
+	o.run("go", "mod", "vendor")
+	o.env = append(o.env, "GOFLAGS=-mod=vendor")
+	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
+}
+
 // With a tool line the command is vendored, with the header and the commands for gdb in it.
 func TestAVendoredModuleHasTheCommandAndItsFiles(t *testing.T) {
 	o := ours(t, nil)

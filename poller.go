@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/table"
 )
@@ -35,7 +35,7 @@ type completer interface {
 
 func (p *poller) open(s *Scheduler) error {
 	fd, status := s.core.OpenBell()
-	if status != csrc.OK {
+	if status != core.OK {
 		return statusError(status, ofScheduler)
 	}
 	p.bell = os.NewFile(uintptr(fd), "coro bell")
@@ -110,7 +110,7 @@ func (h *hooks) tellLate() {
 	if !h.late.IsThere() {
 		return
 	}
-	for fn := csrc.TakeLate(); fn != 0; fn = csrc.TakeLate() {
+	for fn := core.TakeLate(); fn != 0; fn = core.TakeLate() {
 		go h.late.Call(funcName(fn))
 	}
 }
@@ -155,7 +155,7 @@ func (p *poller) all() []completer {
 
 // register gives a task that is to be completed an id. False: the task has ended already, or
 // somebody else joins it.
-func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
+func (p *poller) register(j core.Joinable, t completer) (uint32, bool) {
 	id := p.reserve(t)
 	if j.Register(id) {
 		return id, true

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // pool.go - what a scheduler keeps for its coroutines, stacks and records: limits, figures, trimming.
@@ -19,10 +19,10 @@ import (
 // that is. It makes system calls, and stops each worker for some microseconds: call it after a
 // peak, not in a loop.
 const (
-	StackMin     = csrc.StackMin     // bytes of the smallest stack
-	StackMax     = csrc.StackMax     // bytes of the largest stack
-	StackDefault = csrc.StackDefault // bytes of a stack without another choice
-	InlineBytes  = csrc.InlineBytes  // most bytes of an argument, and of a result
+	StackMin     = core.StackMin     // bytes of the smallest stack
+	StackMax     = core.StackMax     // bytes of the largest stack
+	StackDefault = core.StackDefault // bytes of a stack without another choice
+	InlineBytes  = core.InlineBytes  // most bytes of an argument, and of a result
 )
 
 // WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise:
@@ -58,10 +58,10 @@ func WithRecordLimit(bytes int) Option {
 // there are shared stacks wait for each other in turn without ever being copied.
 func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
-		if n < 2 || n > csrc.SharedStacksMax {
+		if n < 2 || n > core.SharedStacksMax {
 			return &OptionError{"WithSharedStacks", n,
 				fmt.Sprintf("the number of stacks must be from 2 to %d",
-					csrc.SharedStacksMax)}
+					core.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
 			return &OptionError{"WithSharedStacks", bytes,
@@ -243,7 +243,7 @@ func (s *Scheduler) Stats() Stats {
 		Blocking: BlockingStats{c.BlockingThreads, c.BlockingThreads - c.BlockingIdle,
 			c.BlockingQueued},
 		Lends: LendStats{c.Lends, time.Duration(c.LentNS), time.Duration(c.LentMostNS),
-			csrc.LateFunctions()},
+			core.LateFunctions()},
 		AcceptPauses: c.AcceptPauses, HookFailures: s.hooks.failures(),
 		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
@@ -16,7 +16,7 @@ import (
 // WithWorkers sets the number of worker threads, 1 to 256. The default is runtime.GOMAXPROCS(0),
 // which knows of CPU quotas of containers. Workers and Go's own threads share the cores.
 func WithWorkers(n int) Option {
-	return number("WithWorkers", n, 1, csrc.WorkersMax, func(c *config) { c.Workers = n })
+	return number("WithWorkers", n, 1, core.WorkersMax, func(c *config) { c.Workers = n })
 }
 
 // WithDedicatedWorkers adds n worker threads, numbered after those of WithWorkers; there may be 256
@@ -26,7 +26,7 @@ func WithWorkers(n int) Option {
 // In all else it is a worker: Stats and WithAffinity count it, and Close joins it. The default is
 // 0.
 func WithDedicatedWorkers(n int) Option {
-	return number("WithDedicatedWorkers", n, 0, csrc.WorkersMax-1, func(c *config) {
+	return number("WithDedicatedWorkers", n, 0, core.WorkersMax-1, func(c *config) {
 		c.Dedicated = n
 	})
 }

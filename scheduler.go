@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/offload"
@@ -20,8 +20,8 @@ import (
 // A Scheduler runs coroutines on worker threads of its own. Several goroutines may call its
 // methods. It holds threads and memory until Close.
 type Scheduler struct {
-	core       *csrc.Scheduler
-	submitters []csrc.Submitter // a power of two of them
+	core       *core.Scheduler
+	submitters []core.Submitter // a power of two of them
 	class      uint8            // of default stacks
 	paused     bool
 	hasMain    bool        // WithMainThread
@@ -51,7 +51,7 @@ type Scheduler struct {
 // µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread, ErrNoCgo or ErrBubble; and
 // ErrInside if a function calls it that coro_call_go_inline has called, on the thread of a worker.
 func New(opts ...Option) (*Scheduler, error) {
-	if !csrc.Available {
+	if !core.Available {
 		return nil, ErrNoCgo
 	}
 	if err := outside(); err != nil {
@@ -61,14 +61,14 @@ func New(opts ...Option) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, status := csrc.New(c.Options)
-	if status == csrc.Perm {
+	inner, status := core.New(c.Options)
+	if status == core.Perm {
 		return nil, ErrInside
 	}
-	if status != csrc.OK {
+	if status != core.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
+	s := &Scheduler{core: inner, class: core.Class(c.Stack), paused: c.Paused,
 		hasMain: c.MainWorker, shut: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -77,11 +77,11 @@ func New(opts ...Option) (*Scheduler, error) {
 	for n < submittersPerP*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload.Core, s.offload.Edge, s.offload.Context = core, &s.edge, s.ctx
+	s.offload.Core, s.offload.Edge, s.offload.Context = inner, &s.edge, s.ctx
 	s.offload.Max = c.callLimit
 	s.offload.Caller, s.offload.Canceled = s.poller.startContext, causeOfCancel
 	s.offload.Open()
-	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
+	if s.submitters, status = inner.NewSubmitters(n); status == core.OK {
 		s.hooks.set(c)
 		err = s.poller.open(s)
 	} else {
@@ -89,8 +89,8 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	if err != nil {
 		s.offload.Close()
-		core.Close(true)
-		core.Destroy()
+		inner.Close(true)
+		inner.Destroy()
 		return nil, err
 	}
 	if leak.On() {
@@ -111,16 +111,16 @@ func New(opts ...Option) (*Scheduler, error) {
 // submitter holds one of the submitters, probably one that this goroutine has had before:
 // goroutines have stacks of their own, and the choice is by the address of a variable. It returns
 // nil after Close.
-func (s *Scheduler) submitter() *csrc.Submitter {
+func (s *Scheduler) submitter() *core.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
 	for !s.closed.Load() && len(s.submitters) > 0 {
 		for range s.submitters {
 			p := &s.submitters[i%uint32(len(s.submitters))]
 			switch p.Acquire() {
-			case csrc.OK:
+			case core.OK:
 				return p
-			case csrc.Closed:
+			case core.Closed:
 				return nil
 			}
 			i++
@@ -213,19 +213,19 @@ func (s *Scheduler) run() error {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	switch {
-	case status == csrc.Deadlock:
+	case status == core.Deadlock:
 		return s.deadlock()
-	case status == csrc.Perm:
+	case status == core.Perm:
 		return ErrInside
 	}
 	return statusError(status, ofScheduler)
 }
 
 // runLocked is run with runs held, which it gives back.
-func (s *Scheduler) runLocked() csrc.Status {
+func (s *Scheduler) runLocked() core.Status {
 	defer s.runs.RUnlock() // a context that is asked may panic
 	status := s.core.Run()
-	for status == csrc.Deadlock && s.cancelEnded() {
+	for status == core.Deadlock && s.cancelEnded() {
 		status = s.core.Run()
 	}
 	return status
@@ -250,7 +250,7 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 		for _, b := range list {
 			if b.Daemon == daemons {
 				out = append(out, BlockedCoroutine{Handle(b.Handle), funcName(b.Fn),
-					b.Worker, csrc.WaitName(b.Waits), b.Daemon})
+					b.Worker, core.WaitName(b.Waits), b.Daemon})
 			}
 		}
 		bodies, more := s.executors.blocked(limit, daemons)

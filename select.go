@@ -7,19 +7,19 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // select.go - the first of several channel operations that can be done.
 
 // SelectMax is the most operations that a Select chooses from.
-const SelectMax = csrc.SelectMax
+const SelectMax = core.SelectMax
 
 // A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be
 // used again and again, by one Select at a time.
 type Case struct {
 	o     *object // nil: the case can never be done
-	core  csrc.Chan
+	core  core.Chan
 	send  bool
 	bytes uintptr
 	// of bytes bytes, without pointers: the value to send, or room for the one received
@@ -46,7 +46,7 @@ func OnSend[T any](c *Chan[T], v T) Case {
 	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
 }
 
-func (k *Case) try() csrc.Status {
+func (k *Case) try() core.Status {
 	if k.send {
 		return k.core.TrySend(k.value)
 	}
@@ -73,7 +73,7 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	if random&first.core.Sample() == 0 {
 		spendAt(ctx, first.core)
 	}
-	if status := sel.tryFrom(random); status == csrc.TimedOut {
+	if status := sel.tryFrom(random); status == core.TimedOut {
 		status, err := first.o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try,
 			begin: sel.begin, used: sel.used})
 		if err != nil {
@@ -92,7 +92,7 @@ func TrySelect(cases ...Case) (int, error) {
 	if err := sel.check(); err != nil {
 		return -1, err
 	}
-	if sel.tryFrom(rand.Uint32()) == csrc.TimedOut {
+	if sel.tryFrom(rand.Uint32()) == core.TimedOut {
 		return -1, nil
 	}
 	return sel.end()
@@ -103,7 +103,7 @@ type selection struct {
 	cases  []Case
 	live   []int       // the indices of the cases with a channel, in a gowaiter's order
 	index  int         // of the case that was done; -1: none
-	status csrc.Status // of that
+	status core.Status // of that
 }
 
 // first is the case whose channel waits, and counts the wait: each would do.
@@ -143,14 +143,14 @@ func (sel *selection) check() error {
 	return nil
 }
 
-func (sel *selection) try() csrc.Status { return sel.tryFrom(rand.Uint32()) }
+func (sel *selection) try() core.Status { return sel.tryFrom(rand.Uint32()) }
 
 // tryFrom does the first case that can be done at once, from a random one on.
-func (sel *selection) tryFrom(random uint32) csrc.Status {
+func (sel *selection) tryFrom(random uint32) core.Status {
 	i := int(uint64(random) * uint64(len(sel.cases)) >> 32)
 	for range sel.cases {
 		if k := &sel.cases[i]; k.o != nil {
-			if status := k.try(); status != csrc.TimedOut {
+			if status := k.try(); status != core.TimedOut {
 				sel.index, sel.status = i, status
 				return status
 			}
@@ -159,7 +159,7 @@ func (sel *selection) tryFrom(random uint32) csrc.Status {
 			i = 0
 		}
 	}
-	return csrc.TimedOut
+	return core.TimedOut
 }
 
 // room is the number of bytes that a gowaiter needs.
@@ -172,15 +172,15 @@ func (sel *selection) room() uintptr {
 			bytes += aligned(k.bytes)
 		}
 	}
-	return csrc.SelectBytes(len(sel.live)) + bytes
+	return core.SelectBytes(len(sel.live)) + bytes
 }
 
 // aligned is the room for a value.
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
 // values yields the addresses of the values in a gowaiter's memory.
-func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
-	at := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
+func (sel *selection) values(g core.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
+	at := unsafe.Add(g.Value(), core.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {
 		k := &sel.cases[i]
 		yield(n, k, at)
@@ -192,7 +192,7 @@ func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 	copy(unsafe.Slice((*byte)(to), bytes), unsafe.Slice((*byte)(from), bytes))
 }
 
-func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
+func (sel *selection) begin(g core.GoWaiter) core.Status {
 	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
 		if k.send {
 			copyValue(at, k.value, k.bytes)
@@ -202,11 +202,11 @@ func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
 	return g.Select(len(sel.live))
 }
 
-func (sel *selection) used(g csrc.GoWaiter) {
+func (sel *selection) used(g core.GoWaiter) {
 	done, status := g.Selected()
 	sel.index, sel.status = sel.live[done], status
 	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
-		if n == done && !k.send && status == csrc.OK {
+		if n == done && !k.send && status == core.OK {
 			copyValue(k.value, at, k.bytes)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // A Semaphore counts permits, between coroutines, C or Go, and goroutines. C bodies get its
@@ -13,7 +13,7 @@ import (
 // long the memory lives.
 type Semaphore struct {
 	object
-	core csrc.Sem
+	core core.Sem
 }
 
 // NewSemaphore makes a semaphore of s with the given number of permits, 0 to 2⁶⁰. It returns an
@@ -25,9 +25,9 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 	if permits < 0 || uint64(permits) > 1<<60 {
 		return nil, &OptionError{"NewSemaphore", permits, "needs 0 to 2⁶⁰ permits"}
 	}
-	core, status := csrc.NewSem(uint64(permits))
-	m := &Semaphore{core: core}
-	return adopt(m, &m.object, s, core, status)
+	inner, status := core.NewSem(uint64(permits))
+	m := &Semaphore{core: inner}
+	return adopt(m, &m.object, s, inner, status)
 }
 
 // Acquire takes a permit, as soon as there is one. Without having taken one it returns the cause,
@@ -37,7 +37,7 @@ func (m *Semaphore) Acquire(ctx context.Context) error {
 	if !isBackground(ctx) && m.isSampled(m.core.Count()) {
 		m.spend(ctx)
 	}
-	if status := m.core.TryAcquire(); status != csrc.TimedOut {
+	if status := m.core.TryAcquire(); status != core.TimedOut {
 		return m.taken(status)
 	}
 	return m.await(ctx, waitOp{try: m.core.TryAcquire, begin: m.core.Acquire})

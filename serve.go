@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
@@ -133,7 +133,7 @@ func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
 	if err != nil {
 		return err
 	}
-	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit,
+	task, err := server.Start(s, core.NewServe(uint64(fd), &f.spec, c.limit,
 		uint64(c.grace), uint64(c.linger)))
 	if err != nil {
 		_ = fd.Close()
@@ -159,10 +159,10 @@ func served(ctx context.Context, listener FD, server *Task[int32]) error {
 		}
 	}
 	status, err := server.Wait(context.WithoutCancel(ctx))
-	switch s := csrc.Status(status); {
+	switch s := core.Status(status); {
 	case err != nil:
 		return err
-	case s != csrc.Closed && s != csrc.Stale: // stale: the context ended at once
+	case s != core.Closed && s != core.Stale: // stale: the context ended at once
 		return fdError("Serve", s)
 	case ctx.Err() != nil:
 		return ctxerr.Of(ctx)
@@ -171,6 +171,6 @@ func served(ctx context.Context, listener FD, server *Task[int32]) error {
 }
 
 // serverFunc is the coroutine that accepts.
-var serverFunc = sync.OnceValues(func() (Func[csrc.Serve, int32], error) {
-	return NewFunc[csrc.Serve, int32](csrc.ServeBody(), FuncName("coro.Serve"))
+var serverFunc = sync.OnceValues(func() (Func[core.Serve, int32], error) {
+	return NewFunc[core.Serve, int32](core.ServeBody(), FuncName("coro.Serve"))
 })

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 )
@@ -27,7 +27,7 @@ import (
 // *OptionError. Go bodies run on goroutines, and are not pinned.
 func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	f.spec.Worker = i
-	f.spec.Flags |= csrc.Pinned
+	f.spec.Flags |= core.Pinned
 	return f
 }
 
@@ -43,12 +43,12 @@ func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 // Daemon costs nothing. A daemon costs some 50 ns more to spawn, one by one; a Batch or SpawnN
 // gains nothing. A Go body is a daemon by [AsDaemon].
 func (f Func[A, R]) Daemon() Func[A, R] {
-	f.spec.Flags |= csrc.Daemon
+	f.spec.Flags |= core.Daemon
 	return f
 }
 
 // noWorker says that the worker of OnWorker is not there.
-func noWorker(spec *csrc.Spec, s *Scheduler) error {
+func noWorker(spec *core.Spec, s *Scheduler) error {
 	return &OptionError{"OnWorker", spec.Worker, fmt.Sprintf(
 		"the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
 }
@@ -56,8 +56,8 @@ func noWorker(spec *csrc.Spec, s *Scheduler) error {
 // ready completes a caller's copy of a Func's spec, or tells why the Func cannot be spawned. It
 // works in place: the caller has just stored the spec field by field, and copying it by wider loads
 // would wait for those stores, some 15 ns.
-func (s *Scheduler) ready(spec *csrc.Spec) error {
-	if spec.Fn == 0 || spec.Flags&csrc.Pinned != 0 { // seldom: else there is no call
+func (s *Scheduler) ready(spec *core.Spec) error {
+	if spec.Fn == 0 || spec.Flags&core.Pinned != 0 { // seldom: else there is no call
 		if err := fits(spec, s); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Scheduler) ready(spec *csrc.Spec) error {
 }
 
 // fits tells why a spec that is pinned, or zero, cannot be spawned.
-func fits(spec *csrc.Spec, s *Scheduler) error {
+func fits(spec *core.Spec, s *Scheduler) error {
 	if spec.Fn == 0 {
 		return &OptionError{"Func", "zero value", "make it with NewFunc"}
 	}
@@ -142,7 +142,7 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 	}
 	p.Endow(1)
 	status := p.Spawn(&f.spec, unsafe.Pointer(&arg))
-	if status != csrc.OK {
+	if status != core.OK {
 		p.Unload()
 	}
 	p.Release()
@@ -210,7 +210,7 @@ func (b *Batch[A, R]) end(err error) (int, error) {
 type Batch[A, R any] struct {
 	s    *Scheduler
 	f    Func[A, R]
-	out  csrc.BatchWriter
+	out  core.BatchWriter
 	sent int
 	busy uint32 // 1: a goroutine is in a method
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
@@ -19,7 +19,7 @@ type creditQueue struct {
 
 	mu      sync.Mutex
 	waiting list.List // of *creditWaiter
-	demand  csrc.Demand
+	demand  core.Demand
 	closed  bool
 }
 
@@ -68,8 +68,8 @@ func (q *creditQueue) enter(s *Scheduler) (w *creditWaiter, first bool) {
 		q.release(w, ErrClosed)
 		return w, false
 	}
-	first = q.demand == csrc.Unwanted
-	q.want(s, csrc.Wanted) // G1: before the look at what there is
+	first = q.demand == core.Unwanted
+	q.want(s, core.Wanted) // G1: before the look at what there is
 	q.grant(s, first)
 	return w, first
 }
@@ -98,10 +98,10 @@ func (q *creditQueue) release(w *creditWaiter, err error) {
 func (q *creditQueue) front() *creditWaiter { return q.waiting.Front().Value.(*creditWaiter) }
 
 // want sets the demand, with mu held.
-func (q *creditQueue) want(s *Scheduler, d csrc.Demand) {
+func (q *creditQueue) want(s *Scheduler, d core.Demand) {
 	if q.demand != d {
 		q.demand = d
-		q.busy.Store(d != csrc.Unwanted)
+		q.busy.Store(d != core.Unwanted)
 		s.core.SetDemand(d)
 	}
 }
@@ -116,9 +116,9 @@ func (q *creditQueue) serve(s *Scheduler) {
 	if q.grant(s, false); q.waiting.Len() > 0 || q.closed {
 		return
 	}
-	q.want(s, csrc.WantedLately)
+	q.want(s, core.WantedLately)
 	if s.core.IsRoomy() {
-		q.want(s, csrc.Unwanted)
+		q.want(s, core.Unwanted)
 	}
 }
 
@@ -149,7 +149,7 @@ func (q *creditQueue) close(s *Scheduler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.want(s, csrc.Unwanted)
+	q.want(s, core.Unwanted)
 	for q.waiting.Len() > 0 {
 		q.release(q.front(), ErrClosed)
 	}
@@ -161,10 +161,10 @@ func (s *Scheduler) unloadSubmitters() {
 	for i := range s.submitters {
 		p := &s.submitters[i]
 		status := p.Acquire()
-		for ; status == csrc.Busy; status = p.Acquire() {
+		for ; status == core.Busy; status = p.Acquire() {
 			runtime.Gosched()
 		}
-		if status == csrc.OK {
+		if status == core.OK {
 			p.Unload()
 			p.Release()
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -64,24 +64,24 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
-	var l csrc.Lend
+	var l core.Lend
 	s.edge.Release()
-	at := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true, 0)
+	at := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), core.JoinLender, true, 0)
 	switch at {
-	case csrc.LendEnded:
+	case core.LendEnded:
 		t := &Task[R]{s: s, handle: Handle(l.Handle())}
 		t.result, t.err = ended[R](s, &l)
 		t.finished.Store(true)
 		return t, nil
-	case csrc.LendSuspended:
+	case core.LendSuspended:
 		t := &Task[R]{s: s, join: l.Joinable(), handle: Handle(l.Handle())}
 		t.made()
 		t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
 		return t, nil
-	case csrc.LendNone:
+	case core.LendNone:
 		return nil, nil
 	}
-	return nil, statusError(csrc.Status(at), ofScheduler)
+	return nil, statusError(core.Status(at), ofScheduler)
 }
 
 // launch starts the coroutine of t: with its id, if t is registered.
@@ -97,14 +97,14 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	if leak.On() {
 		leak.Meet(leakable{t.s})
 	}
-	var status csrc.Status
+	var status core.Status
 	if t.registered {
 		t.join, status = p.StartFor(t.id, t.counted, &f.spec, unsafe.Pointer(&arg))
 	} else {
 		t.join, status = p.Start(&f.spec, unsafe.Pointer(&arg))
 	}
 	p.Release()
-	if status != csrc.OK {
+	if status != core.OK {
 		return statusError(status, ofScheduler)
 	}
 	t.handle = Handle(t.join.Handle())
@@ -117,7 +117,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 // and a worker sleeps, the start is a lend; without a Task and an error the coroutine has ended in
 // it.
 func (f Func[A, R]) startFor(
-	own startContext, s *Scheduler, arg A, counted bool, l *csrc.Lend,
+	own startContext, s *Scheduler, arg A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: own.ctx},
 		hasDeadline: !own.deadline.IsZero()} // set before the poller has the task
@@ -130,10 +130,10 @@ func (f Func[A, R]) startFor(
 		return nil, ErrNoMemory
 	}
 	at, err := f.launchHere(t, &arg, l)
-	if at == csrc.LendNone {
+	if at == core.LendNone {
 		err = f.launch(t, arg)
 	}
-	if at == csrc.LendEnded || err != nil {
+	if at == core.LendEnded || err != nil {
 		s.poller.release(t.id)
 		return nil, err
 	}
@@ -143,10 +143,10 @@ func (f Func[A, R]) startFor(
 // launchHere is launch by a lend, of a task with a deadline. It returns what that has come to. The
 // lend may last: the mutex is not held meanwhile, and if complete comes, it leaves the end to
 // launchHere, which knows the record then.
-func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *csrc.Lend) (csrc.Outcome, error) {
+func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *core.Lend) (core.Outcome, error) {
 	s := t.s
 	if l == nil || !t.hasDeadline || f.spec.Flags != 0 || !s.core.MayLend() {
-		return csrc.LendNone, nil
+		return core.LendNone, nil
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
@@ -157,9 +157,9 @@ func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *csrc.Lend) (csrc.Outcome,
 	at := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
 	t.mu.Lock()
 	if at < 0 {
-		return at, statusError(csrc.Status(at), ofScheduler)
+		return at, statusError(core.Status(at), ofScheduler)
 	}
-	if at == csrc.LendSuspended || at == csrc.LendCalls {
+	if at == core.LendSuspended || at == core.LendCalls {
 		t.join, t.handle = l.Joinable(), Handle(l.Handle())
 		t.made()
 		if !t.isLent {
@@ -188,7 +188,7 @@ func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R]
 }
 
 // startWith is StartContext; l is as of startFor.
-func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *csrc.Lend) (
+func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *core.Lend) (
 	*Task[R], error,
 ) {
 	own, s, g, err := contextIn(ctx, in)
@@ -217,7 +217,7 @@ func (f Func[A, R]) startMemberContext(
 
 // startBound is startFor of a task that the end of ctx cancels.
 func (f Func[A, R]) startBound(
-	ctx startContext, s *Scheduler, arg A, counted bool, l *csrc.Lend,
+	ctx startContext, s *Scheduler, arg A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
 	if ctx.ctx.Done() == nil {
 		return f.startFor(ctx, s, arg, counted, l)

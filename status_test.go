@@ -5,45 +5,45 @@ package coro
 import (
 	"testing"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/stretchr/testify/assert"
 )
 
 func TestEachStatusHasItsError(t *testing.T) {
 	for _, k := range []kind{ofScheduler, ofChan, ofObject, ofWaitGroup} {
-		assert.NoError(t, statusError(csrc.OK, k))
-		seen := map[error]csrc.Status{}
-		for _, s := range []csrc.Status{csrc.Closed, csrc.NoMemory, csrc.Canceled,
-			csrc.Aborted, csrc.Stale, csrc.Busy, csrc.Ended, csrc.Perm, csrc.Again,
-			csrc.Overflow, csrc.Deadlock,
-			csrc.Invalid} {
+		assert.NoError(t, statusError(core.OK, k))
+		seen := map[error]core.Status{}
+		for _, s := range []core.Status{core.Closed, core.NoMemory, core.Canceled,
+			core.Aborted, core.Stale, core.Busy, core.Ended, core.Perm, core.Again,
+			core.Overflow, core.Deadlock,
+			core.Invalid} {
 			err := statusError(s, k)
 			assert.Error(t, err)
 			assert.NotContains(t, seen, err)
 			seen[err] = s
 		}
-		assert.Equal(t, csrc.Overflow, seen[ErrOverflow])
-		assert.Equal(t, csrc.Again, seen[ErrThread])
+		assert.Equal(t, core.Overflow, seen[ErrOverflow])
+		assert.Equal(t, core.Again, seen[ErrThread])
 	}
-	assert.ErrorContains(t, statusError(csrc.Invalid, ofScheduler), csrc.Invalid.Text())
+	assert.ErrorContains(t, statusError(core.Invalid, ofScheduler), core.Invalid.Text())
 }
 
 func TestAStatusMeansWhatItIsAbout(t *testing.T) {
 	for _, c := range []struct {
-		status csrc.Status
+		status core.Status
 		about  kind
 		want   error
 	}{
-		{csrc.Closed, ofScheduler, ErrClosed},
-		{csrc.Closed, ofChan, ErrChanClosed},
-		{csrc.Perm, ofScheduler, ErrPaused},
-		{csrc.Stale, ofActor, ErrActorEnded},
-		{csrc.Overflow, ofActor, ErrMailboxFull},
-		{csrc.Perm, ofObject, ErrNotLocked},
-		{csrc.Deadlock, ofObject, ErrLockedAlready},
-		{csrc.Invalid, ofObject, ErrDestroyed},
-		{csrc.Invalid, ofWaitGroup, ErrNegativeWaitGroup},
-		{csrc.Overflow, ofWaitGroup, ErrOverflow},
+		{core.Closed, ofScheduler, ErrClosed},
+		{core.Closed, ofChan, ErrChanClosed},
+		{core.Perm, ofScheduler, ErrPaused},
+		{core.Stale, ofActor, ErrActorEnded},
+		{core.Overflow, ofActor, ErrMailboxFull},
+		{core.Perm, ofObject, ErrNotLocked},
+		{core.Deadlock, ofObject, ErrLockedAlready},
+		{core.Invalid, ofObject, ErrDestroyed},
+		{core.Invalid, ofWaitGroup, ErrNegativeWaitGroup},
+		{core.Overflow, ofWaitGroup, ErrOverflow},
 	} {
 		assert.Equal(t, c.want, statusError(c.status, c.about))
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/spin"
 )
@@ -18,7 +18,7 @@ import (
 // Task for which nobody waits keeps its record until the garbage collector finds the Task.
 type Task[R any] struct {
 	s      *Scheduler
-	join   csrc.Joinable
+	join   core.Joinable
 	handle Handle
 	clean  runtime.Cleanup
 
@@ -54,7 +54,7 @@ type ref struct {
 	handle uint64
 }
 
-func drop(r ref) { csrc.Detach(r.handle) }
+func drop(r ref) { core.Detach(r.handle) }
 
 // Handle names the task's coroutine, for C bodies and for Wake.
 func (t *Task[R]) Handle() Handle { return t.handle }
@@ -273,7 +273,7 @@ func (t *Task[R]) releaseRecord() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// Busy: a C body has the record, or gives it up; then drop detaches it.
-	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy {
+	if !t.released && core.Detach(uint64(t.handle)) != core.Busy {
 		t.released = true
 		t.clean.Stop()
 	}
@@ -282,9 +282,9 @@ func (t *Task[R]) releaseRecord() {
 // finish takes the result. False: the end has not come, and somebody else has registered for it.
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
-func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Failure)) bool {
+func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Failure)) bool {
 	status, failure := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
-	if status == csrc.Busy {
+	if status == core.Busy {
 		return false
 	}
 	t.clean.Stop()
@@ -294,7 +294,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Fa
 	} else {
 		t.err = statusError(status, ofScheduler)
 	}
-	if status == csrc.Canceled && t.hooks != nil {
+	if status == core.Canceled && t.hooks != nil {
 		if over := overOf(t.hooks.ctx); over != nil {
 			t.err = ctxerr.Of(over)
 		}

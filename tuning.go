@@ -3,7 +3,7 @@ package coro
 import (
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // The figures of this package that are tuning: with others it would be slower, or less fair, and no
@@ -111,7 +111,7 @@ const (
 	// One wait in sampleFirst is looked at, to begin with, and one in sampleMost at least: to
 	// find out whether the caller is a body takes 5 ns, half of a short wait (docs/fairness.md,
 	// "What fairness costs").
-	sampleFirst = csrc.SampleFirst
+	sampleFirst = core.SampleFirst
 	sampleMost  = 64
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // waitgroup.go - counts that callers wait for until they are zero.
@@ -18,7 +18,7 @@ const waitGroupMax = 1 << 60
 // for what waiting suspends, and for how long the memory lives.
 type WaitGroup struct {
 	object
-	core csrc.Latch
+	core core.Latch
 }
 
 // NewWaitGroup makes a wait group of s with a count from 0 to 2⁶⁰. It returns an *OptionError,
@@ -30,9 +30,9 @@ func NewWaitGroup(s *Scheduler, count int) (*WaitGroup, error) {
 	if count < 0 || uint64(count) > waitGroupMax {
 		return nil, &OptionError{"NewWaitGroup", count, "needs a count from 0 to 2⁶⁰"}
 	}
-	core, status := csrc.NewLatch(uint64(count))
-	w := &WaitGroup{core: core}
-	return adopt(w, &w.object, s, core, status)
+	inner, status := core.NewLatch(uint64(count))
+	w := &WaitGroup{core: inner}
+	return adopt(w, &w.object, s, inner, status)
 }
 
 // Add changes the count by n, which may be negative. At zero, all waiters go on. Without having
@@ -42,7 +42,7 @@ func (w *WaitGroup) Add(n int) error {
 	w.edge.Release()
 	defer runtime.KeepAlive(w)
 	status, about := w.core.Add(int64(n)), ofObject
-	if status == csrc.Invalid && !w.core.IsDead() {
+	if status == core.Invalid && !w.core.IsDead() {
 		about = ofWaitGroup
 	}
 	return statusError(status, about)
@@ -57,7 +57,7 @@ func (w *WaitGroup) Wait(ctx context.Context) error {
 	if !isBackground(ctx) && w.isSampled(w.core.Count()) {
 		w.spend(ctx)
 	}
-	if status := w.core.TryWait(); status != csrc.TimedOut {
+	if status := w.core.TryWait(); status != core.TimedOut {
 		return w.taken(status)
 	}
 	return w.await(ctx, waitOp{try: w.core.TryWait, begin: w.core.Wait})

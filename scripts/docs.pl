@@ -118,7 +118,7 @@ sub sources {
 	my %in;
 	push @{$in{dirname $_}}, $_ for grep {
 		!/_test\.go$/ && !m{(^|/)testdata/|^(bench|examples|models|x)/|^csrc/(explore|test)/}
-	} files('*.go', 'csrc/*.c', 'csrc/*.h', 'csrc/*.S');
+	} files('*.go', map { ("csrc/*.$_", "internal/core/*.$_") } qw(c h S));
 	return %in;
 }
 
@@ -143,7 +143,7 @@ sub tables {
 	for my $dir (sort keys %own) { -d $dir or fail "$design has a table of $dir, which is not there" }
 	my %in = sources();
 	for my $dir (sort keys %in) {
-		next if $own{$dir} || (@{$in{$dir}} < 16 && !($dir =~ /^csrc/ && -f "$dir/doc.go"));
+		next if $own{$dir} || (@{$in{$dir}} < 16 && !($dir =~ m{^csrc/} && -f "$dir/doc.go"));
 		fail "$design has no table of $dir: add the lines <!-- files: $dir --> and <!-- end -->";
 	}
 	$page =~ s{(<!-- files: (\S+) -->\n).*?(<!-- end -->)}{"$1\n" . (-d $2 ? table($2) : '') . "\n$3"}gse;

@@ -8,7 +8,7 @@ import "C"
 
 import (
 	_ "github.com/ianlancetaylor/cgosymbolizer"
-	_ "github.com/organzine/coro/csrc" // whose handler writes the reports
+	_ "github.com/organzine/coro/internal/core" // whose handler writes the reports
 )
 
 func init() {

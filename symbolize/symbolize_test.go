@@ -161,6 +161,6 @@ func TestAnAbortIsReportedWithItsCaller(t *testing.T) {
 func TestCoroItselfDoesNotNeedTheSymbolizer(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "github.com/organzine/coro").Output()
 	require.NoError(t, err)
-	assert.Contains(t, string(out), "github.com/organzine/coro/csrc\n")
+	assert.Contains(t, string(out), "github.com/organzine/coro/internal/core\n")
 	assert.NotContains(t, string(out), "symboliz")
 }

@@ -27,8 +27,9 @@ var ways = []way{
 	{"own", "each side's own bench", nil},
 }
 
-// core is the directory of the C code.
-const core = "csrc"
+// cores are the directories that a tree may have the package in that compiles the core, the newest
+// first.
+var cores = []string{"internal/core", "csrc"}
 
 //go:embed graft
 var graft embed.FS
@@ -131,8 +132,15 @@ func (w workshop) layAll(ctx context.Context, s source, by way, tree string) err
 
 // compile builds the bench in tree, with a padding and a planted slow-down.
 func compile(ctx context.Context, tree, binary string, padding, plant int) (*bench, error) {
-	if err := addGraft(filepath.Join(tree, core), padding, plant); err != nil {
-		return nil, err
+	for _, core := range cores {
+		dir := filepath.Join(tree, core)
+		if units, _ := filepath.Glob(filepath.Join(dir, "kernel*.c")); len(units) == 0 {
+			continue
+		}
+		if err := addGraft(dir, padding, plant); err != nil {
+			return nil, err
+		}
+		break
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", binary, "./bench"}
 	cmd := command(ctx, tree, "go", args...)
@@ -154,7 +162,7 @@ func addGraft(dir string, padding, plant int) error {
 			return err
 		}
 	}
-	text := "package " + core + "\n\n"
+	text := "package " + filepath.Base(dir) + "\n\n"
 	add := func(from, to, head string) error {
 		data, err := graft.ReadFile("graft/" + from)
 		if err != nil {

@@ -80,7 +80,7 @@ func TestTheCommandDoesWithoutTheCore(t *testing.T) {
 	deps, err := goCommand("list", "-deps", ".")
 	require.NoError(t, err)
 	assert.Contains(t, deps, "github.com/organzine/coro/csrc/include\n")
-	for _, core := range []string{"github.com/organzine/coro", "github.com/organzine/coro/csrc", "runtime/cgo"} {
+	for _, core := range []string{"github.com/organzine/coro", "github.com/organzine/coro/internal/core", "runtime/cgo"} {
 		assert.NotContains(t, "\n"+deps, "\n"+core+"\n")
 	}
 }

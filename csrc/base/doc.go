@@ -15,8 +15,8 @@ package base
 
 import "embed"
 
-// Sources are this room's files. They are embedded so that the go command compiles package csrc
-// again, which imports this one, when a file changes: csrc/base.c includes them.
+// Sources are this room's files. They are embedded so that the go command compiles package core
+// again, which imports this one, when a file changes: internal/core/base.c includes them.
 //
 //go:embed *.c *.h *.S
 var Sources embed.FS

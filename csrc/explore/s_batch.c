@@ -1,6 +1,6 @@
 /*
  * s_batch.c - scenarios of batches that stay open: a sender, which takes the steps A1 to A4 of
- * batch.h as csrc/submit.go does, and workers.
+ * batch.h as internal/core/submit.go does, and workers.
  */
 #include "world.h"
 

@@ -5,8 +5,8 @@ package io
 
 import "embed"
 
-// Sources are this room's files. They are embedded so that the go command compiles package csrc
-// again, which imports this one, when a file changes: csrc/io.c includes them.
+// Sources are this room's files. They are embedded so that the go command compiles package core
+// again, which imports this one, when a file changes: internal/core/io.c includes them.
 //
 //go:embed *.c *.h
 var Sources embed.FS

@@ -17,7 +17,7 @@
  *      CLOSED     nothing more will come
  *      DETACHED   no worker looks at the batch, and the next spawn must push it; taken == words
  *
- *  sender (csrc/submit.go for goroutines, spawn.c for other threads)
+ *  sender (internal/core/submit.go for goroutines, spawn.c for other threads)
  *          A1  write the runnable and its arguments behind the words
  *          A2  add their number to the state, sequentially consistent: a release for A1, and
  *              before the look at the sleeper's bit (N2 of idle.c)

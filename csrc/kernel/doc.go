@@ -15,8 +15,8 @@ package kernel
 
 import "embed"
 
-// Sources are this room's files. They are embedded so that the go command compiles package csrc
-// again, which imports this one, when a file changes: csrc/kernel.c includes them.
+// Sources are this room's files. They are embedded so that the go command compiles package core
+// again, which imports this one, when a file changes: internal/core/kernel.c includes them.
 //
 //go:embed *.c *.h
 var Sources embed.FS

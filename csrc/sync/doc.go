@@ -6,8 +6,8 @@ package sync
 
 import "embed"
 
-// Sources are this room's files. They are embedded so that the go command compiles package csrc
-// again, which imports this one, when a file changes: csrc/sync.c includes them.
+// Sources are this room's files. They are embedded so that the go command compiles package core
+// again, which imports this one, when a file changes: internal/core/sync.c includes them.
 //
 //go:embed *.c *.h
 var Sources embed.FS

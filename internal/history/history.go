@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	_ "github.com/organzine/coro/csrc" // the symbols that the clients call
+	_ "github.com/organzine/coro/internal/core" // the symbols that the clients call
 )
 
 // The sizes of a world.

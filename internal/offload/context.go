@@ -16,7 +16,7 @@ import (
 type callContext struct {
 	pool   *Pool
 	caller context.Context // that the coroutine was started with; nil: none
-	until  uint64          // the shield section's deadline, by csrc.Now; 0: in none
+	until  uint64          // the shield section's deadline, by core.Now; 0: in none
 
 	real atomic.Pointer[realContext] // nil: the function has not asked, and the call goes on
 }

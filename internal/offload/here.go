@@ -3,11 +3,11 @@ package offload
 import (
 	"context"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 )
 
-// Calls of a coroutine that runs on a goroutine's thread (csrc.Lend) are made by that goroutine, as
+// Calls of a coroutine that runs on a goroutine's thread (core.Lend) are made by that goroutine, as
 // a worker of the pool that makes one call: a visitor. Visitors are in a list of their own, linked
 // by after and before, the last one in front. Those that have left are kept for later ones.
 
@@ -15,7 +15,7 @@ import (
 // belongs to; nil: the background's. It never ends, and its methods but Value are no user's code.
 // When Here returns the call has ended, and is to be completed. If the function ends its goroutine
 // instead, Here completes the call.
-func (p *Pool) Here(ctx context.Context, c *csrc.Call) {
+func (p *Pool) Here(ctx context.Context, c *core.Call) {
 	w := p.enter(c, ctx)
 	stays := false
 	defer func() {
@@ -33,7 +33,7 @@ func (p *Pool) Here(ctx context.Context, c *csrc.Call) {
 }
 
 // makeHere makes the call, and ends it by a panic of the function.
-func (p *Pool) makeHere(w *worker, c *csrc.Call) {
+func (p *Pool) makeHere(w *worker, c *core.Call) {
 	returned := false
 	defer func() {
 		if returned {
@@ -48,7 +48,7 @@ func (p *Pool) makeHere(w *worker, c *csrc.Call) {
 }
 
 // enter puts a visitor for c into the list.
-func (p *Pool) enter(c *csrc.Call, caller context.Context) *worker {
+func (p *Pool) enter(c *core.Call, caller context.Context) *worker {
 	p.mu.Lock()
 	ctx := p.contextFor(caller)
 	ctx.until = c.Shield()
@@ -61,7 +61,7 @@ func (p *Pool) enter(c *csrc.Call, caller context.Context) *worker {
 	}
 	p.calls++
 	w.id, w.call, w.ctx = asm.Goroutine(), c, ctx
-	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
+	w.now = core.InlineCall{ID: c.ID(), Count: p.calls}
 	if w.after = p.visiting; w.after != nil {
 		w.after.before = w
 	}
@@ -122,7 +122,7 @@ func (p *Pool) each(f func(*worker)) {
 }
 
 // Give has the pool make the call, which the core's list has not.
-func (p *Pool) Give(c *csrc.Call) {
+func (p *Pool) Give(c *core.Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.first = c.Push(p.first)

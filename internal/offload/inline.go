@@ -7,19 +7,19 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/table"
 )
 
 // pools has the pools that are open, by the ids that their schedulers' calls come with.
 var pools table.Table[Pool]
 
-func init() { csrc.RegisterInline(inlineCalls) }
+func init() { core.RegisterInline(inlineCalls) }
 
 // inlineCalls makes a worker's inline calls, on its thread, as long as the thread lives. The
 // goroutine is locked to the thread: so the runtime never starts a thread from this one, which
 // would have the worker's name and CPU.
-func inlineCalls(calls csrc.Calls) {
+func inlineCalls(calls core.Calls) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for p := pools.At(calls.ID()); !inlineUntilPanic(p, &calls); {
@@ -27,7 +27,7 @@ func inlineCalls(calls csrc.Calls) {
 }
 
 // inlineUntilPanic returns false after a panic, which has ended its call.
-func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
+func inlineUntilPanic(p *Pool, calls *core.Calls) (ended bool) {
 	var own *callContext // of the present call, if it has one of its own
 	defer func() {
 		if own != nil {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -24,7 +24,7 @@ import (
 // sleeper, an idle worker that sleeps in C (rest.go). If there is none, the caller rings the bell,
 // and the poller kicks.
 type Pool struct {
-	Core    *csrc.Scheduler
+	Core    *core.Scheduler
 	Edge    *race.Edge      // of the scheduler
 	Context context.Context // the scheduler's; that of a call is derived from it
 	// Caller is the context that the coroutine was started with whose end Go hears of under an
@@ -40,7 +40,7 @@ type Pool struct {
 
 	mu     sync.Mutex
 	id     uint32
-	first  *csrc.Call // taken from the core's list, and not made yet
+	first  *core.Call // taken from the core's list, and not made yet
 	all    map[*worker]struct{}
 	idle   []*worker // last in, first out
 	looks  int       // workers that look for a call
@@ -65,8 +65,8 @@ type Pool struct {
 type worker struct {
 	wake chan struct{} // one is put in to wake it
 	id   uintptr       // of its goroutine
-	now  csrc.InlineCall
-	call *csrc.Call   // that it makes now, or nil
+	now  core.InlineCall
+	call *core.Call   // that it makes now, or nil
 	ctx  *callContext // of that
 	seen slowCall
 
@@ -77,7 +77,7 @@ type worker struct {
 // nothing was spawned yet.
 func (p *Pool) Open() {
 	p.all, p.unseen = map[*worker]struct{}{}, true
-	p.Core.Watch(csrc.Unwatched)
+	p.Core.Watch(core.Unwatched)
 	p.id = pools.Add(p)
 	p.Core.SetID(p.id)
 }
@@ -183,7 +183,7 @@ func (p *Pool) another() {
 func (p *Pool) watch() {
 	if p.unseen {
 		p.unseen = false
-		p.Core.Watch(csrc.Watched)
+		p.Core.Watch(core.Watched)
 	}
 }
 
@@ -195,7 +195,7 @@ func (p *Pool) unwatch() bool {
 }
 
 // take returns a call that waits, or nil.
-func (p *Pool) take() *csrc.Call {
+func (p *Pool) take() *core.Call {
 	if p.first == nil && p.Core.HasCalls() {
 		p.first = p.Core.TakeCalls()
 	}
@@ -223,7 +223,7 @@ func (p *Pool) run(w *worker) {
 }
 
 // next returns the next call for w, which looks; nil: w is to end.
-func (p *Pool) next(w *worker) *csrc.Call {
+func (p *Pool) next(w *worker) *core.Call {
 	spun := false
 	ctx := &callContext{pool: p} // made here, where the lock is not held
 	p.mu.Lock()
@@ -268,7 +268,7 @@ func (p *Pool) spin() {
 }
 
 // caller is the context that the calling coroutine was started with, or nil.
-func (p *Pool) caller(c *csrc.Call) context.Context {
+func (p *Pool) caller(c *core.Call) context.Context {
 	if !p.Contexts.Load() {
 		return nil
 	}
@@ -281,7 +281,7 @@ func (p *Pool) caller(c *csrc.Call) context.Context {
 // timeOf is the time that is ns of the monotonic clock.
 func timeOf(ns uint64) time.Time {
 	d := time.Duration(math.MaxInt64)
-	if now := csrc.Now(); ns <= now {
+	if now := core.Now(); ns <= now {
 		d = -time.Duration(now - ns)
 	} else if ns-now < math.MaxInt64 {
 		d = time.Duration(ns - now)
@@ -291,9 +291,9 @@ func timeOf(ns uint64) time.Time {
 
 // begin notes that w makes a call, with ctx, which is new, and looks no more. If more calls wait
 // another worker looks.
-func (p *Pool) begin(w *worker, c *csrc.Call, ctx *callContext) {
+func (p *Pool) begin(w *worker, c *core.Call, ctx *callContext) {
 	p.calls++
-	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
+	w.now = core.InlineCall{ID: c.ID(), Count: p.calls}
 	ctx.caller, ctx.until = p.caller(c), c.Shield()
 	w.call, w.ctx = c, ctx
 	if c.IsCanceled() { // just now: CancelCalls may not have seen it
@@ -331,7 +331,7 @@ func (p *Pool) CancelCalls() {
 
 // make makes a call, and completes it whatever happens. A coroutine that calls again at once finds
 // w looking.
-func (p *Pool) make(w *worker, c *csrc.Call) {
+func (p *Pool) make(w *worker, c *core.Call) {
 	returned, stays := false, false
 	defer func() {
 		if returned {
@@ -363,7 +363,7 @@ func (p *Pool) make(w *worker, c *csrc.Call) {
 const hasExited = "the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test"
 
 // invoke calls the function of c, which w makes, and ends c, unless the function does not return.
-func (p *Pool) invoke(w *worker, c *csrc.Call) {
+func (p *Pool) invoke(w *worker, c *core.Call) {
 	p.Edge.Acquire()
 	if f := find(c.ID()); !f.Accepts(c) {
 		f.refuse(c)
@@ -395,14 +395,14 @@ func (p *Pool) Callers() []uint64 {
 
 // current is the call that the calling goroutine makes, as a worker; nil: it makes none. The
 // identity of a goroutine is its own as long as it lives: workers in p.all do.
-func (p *Pool) current() *csrc.Call {
+func (p *Pool) current() *core.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == len(p.idle) && p.visiting == nil {
 		return nil
 	}
 	id := asm.Goroutine()
-	var call *csrc.Call // the innermost, which comes first
+	var call *core.Call // the innermost, which comes first
 	p.each(func(w *worker) {
 		if call == nil && w.call != nil && w.id == id {
 			call = w.call

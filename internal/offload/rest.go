@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // How an idle worker rests. A worker that waits for its channel costs nothing, but the way to it is
@@ -100,7 +100,7 @@ func (p *Pool) sleep(w *worker) bool {
 func (p *Pool) Sleeps() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sleeper != nil && p.Core.CallsWatch() == csrc.Asleep
+	return p.sleeper != nil && p.Core.CallsWatch() == core.Asleep
 }
 
 // rouse has w go on, which was idle, if it is the sleeper.
@@ -112,11 +112,11 @@ func (p *Pool) rouse(w *worker) {
 }
 
 // unwatched is what the core is told while no worker looks.
-func (p *Pool) unwatched() csrc.Watch {
+func (p *Pool) unwatched() core.Watch {
 	if p.sleeper != nil {
-		return csrc.Asleep
+		return core.Asleep
 	}
-	return csrc.Unwatched
+	return core.Unwatched
 }
 
 // A backoff says whether a worker is to sleep in C. When that was of no use, the next backoffLeast

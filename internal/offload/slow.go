@@ -3,18 +3,18 @@ package offload
 import (
 	"time"
 
-	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/core"
 )
 
 // A slowCall is a call that was seen to run.
 type slowCall struct {
-	call     csrc.InlineCall
+	call     core.InlineCall
 	since    time.Time
 	reported bool
 }
 
 // see notes the call that a worker makes now, and tells whether the call is to be reported.
-func (s *slowCall) see(c csrc.InlineCall, now time.Time, limit time.Duration) bool {
+func (s *slowCall) see(c core.InlineCall, now time.Time, limit time.Duration) bool {
 	if c != s.call {
 		*s = slowCall{call: c, since: now}
 	}
@@ -34,7 +34,7 @@ func (p *Pool) Watch(
 	tick := time.NewTicker(limit / 4)
 	defer tick.Stop()
 	seen := make([]slowCall, p.Core.Workers())
-	var calls []csrc.InlineCall
+	var calls []core.InlineCall
 	for {
 		select {
 		case <-ended:

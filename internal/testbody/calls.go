@@ -9,7 +9,7 @@ import "C"
 import (
 	"unsafe"
 
-	_ "github.com/organzine/coro/csrc" // the symbols that the bodies call
+	_ "github.com/organzine/coro/internal/core" // the symbols that the bodies call
 )
 
 // The bodies of calls.h.

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	_ "github.com/organzine/coro/csrc" // the symbols that the bodies call
+	_ "github.com/organzine/coro/internal/core" // the symbols that the bodies call
 )
 
 // The bodies, as bodies.h describes them.

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	_ "github.com/organzine/coro/csrc" // the C functions that the bodies call
+	_ "github.com/organzine/coro/internal/core" // the C functions that the bodies call
 )
 
 // The entries. The comment on each is what argument it takes.

@@ -203,7 +203,7 @@ TEST(batch_keeps_order)
 
 /* ----------------------------------------------------------------------- batches that stay open */
 
-/* A sender that spawns one by one, as csrc/submitter.go does. */
+/* A sender that spawns one by one, as internal/core/submit.go does. */
 struct single {
 	coro_scheduler *s;
 	uint32_t to;

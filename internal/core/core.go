@@ -1,15 +1,14 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package csrc is the C core of coro and its binding: all that Go calls of the core.
-//
-// It is not an API: use package coro. What C code needs is coro.h (see cmd/coro).
+// Package core compiles the C core of coro, which lies in csrc, and binds it: it has all that Go calls
+// of the core.
 //
 // Integers go to C and come back. C keeps no Go pointer. [Submitter], the hot way in, makes no cgo
 // call: it fills batches and records in, and pushes them to a worker's inbox with Go's own atomics.
-package csrc
+package core
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../../csrc -I${SRCDIR}/../../csrc/include
 #cgo LDFLAGS: -pthread
 #include "gowakes.h"
 #include "kernel/gobell.h"

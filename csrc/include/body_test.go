@@ -1,4 +1,4 @@
-package csrc
+package include
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func compileBody(t *testing.T, code string, how ...string) (string, error) {
 	}
 	main := filepath.Join(t.TempDir(), "main.c")
 	require.NoError(t, os.WriteFile(main, []byte("#include \"coro.h\"\n"+code), 0o666))
-	args := append(how[1:len(how):len(how)], "-Iinclude", "-Wall", "-Wextra", "-Wpedantic",
+	args := append(how[1:len(how):len(how)], "-I.", "-Wall", "-Wextra", "-Wpedantic",
 		"-Wmissing-declarations", "-Wconversion", "-Werror", "-S", "-o", "-", main)
 	out, err := exec.Command(path, args...).CombinedOutput()
 	return string(out), err

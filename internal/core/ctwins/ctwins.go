@@ -1,11 +1,11 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package ctwins calls the C halves of the steps that csrc/twins.go does in Go, for the test that
+// Package ctwins calls the C halves of the steps that internal/core/twins.go does in Go, for the test that
 // compares the two. Nothing but that test imports it.
 package ctwins
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../.. -I${SRCDIR}/../../include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../../../csrc -I${SRCDIR}/../../../csrc/include
 #include "ctwins.h"
 */
 import "C"

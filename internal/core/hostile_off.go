@@ -1,6 +1,6 @@
 //go:build !corohostile && cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // crossing is called at each crossing of Go and C.
 func crossing() {}

@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/organzine/coro/csrc/internal/ctwins"
+	"github.com/organzine/coro/internal/core/ctwins"
 	"github.com/organzine/coro/internal/race"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // #cgo noescape coro_actor_send
 // #include "actor/actors.h"

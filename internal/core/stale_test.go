@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64) && !race
 
-package csrc
+package core
 
 import (
 	"bytes"
@@ -15,10 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The folder of the C core, from here.
+const csrc = "../../csrc"
+
 // Each room is compiled as one unit, which includes all C files of the room.
 func TestAUnitIncludesEveryFileOfItsRoom(t *testing.T) {
 	for _, room := range []string{"base", "kernel", "sync", "dispatch", "io", "actor"} {
-		files, err := filepath.Glob(room + "/*.c")
+		files, err := filepath.Glob(filepath.Join(csrc, room, "*.c"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
 		units, err := filepath.Glob(room + "_*.c")
@@ -29,7 +32,7 @@ func TestAUnitIncludesEveryFileOfItsRoom(t *testing.T) {
 			require.NoError(t, err)
 			for _, m := range includeLine.FindAllSubmatch(text, -1) {
 				if name := string(m[1]); name != "base/unit.h" {
-					included = append(included, name)
+					included = append(included, filepath.Join(csrc, name))
 				}
 			}
 		}
@@ -44,7 +47,7 @@ func TestAUnitIncludesEveryFileOfItsRoom(t *testing.T) {
 }
 
 // The go command knows nothing of the files that C includes from another folder. Each room embeds
-// its files, so that the room's package changes with them, and csrc imports the rooms: a file that
+// its files, so that the room's package changes with them, and core imports the rooms: a file that
 // changes rebuilds the units. This test puts a mark into one header of each room that others
 // include, and into a C file, and looks for the mark in what the go command builds then.
 func TestAChangedFileRebuildsWhatIncludesIt(t *testing.T) {
@@ -80,20 +83,28 @@ func TestAChangedFileRebuildsWhatIncludesIt(t *testing.T) {
 	}
 }
 
-// copyModule copies what the build of csrc needs into a folder of its own. The copy is compiled
+// copyModule copies what the build of core needs into a folder of its own. The copy is compiled
 // without optimization, which is faster.
 func copyModule(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum", "csrc", "internal"} {
-		out, err := exec.Command("cp", "-r", filepath.Join("..", name), dir).CombinedOutput()
+		out, err := exec.Command("cp", "-r", filepath.Join("../..", name), dir).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	binding := filepath.Join(dir, "csrc", "csrc.go")
+	binding := filepath.Join(dir, "internal", "core", "core.go")
 	text, err := os.ReadFile(binding)
 	require.NoError(t, err)
 	require.Contains(t, string(text), " -O2 ")
 	text = bytes.Replace(text, []byte(" -O2 "), []byte(" -O0 "), 1)
 	require.NoError(t, os.WriteFile(binding, text, 0o666))
+	program := filepath.Join(dir, "internal", "core", "program")
+	require.NoError(t, os.Mkdir(program, 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(program, "main.go"), []byte(`package main
+
+import _ "github.com/organzine/coro/internal/core"
+
+func main() {}
+`), 0o666))
 	return dir
 }
 
@@ -106,9 +117,9 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// build links the tests of csrc, with all rooms, and returns the program.
+// build links a program with the core, all rooms, and returns the program.
 func build(t *testing.T, dir string) []byte {
-	goCommand(t, dir, "test", "-c", "-o", "program", "./csrc")
+	goCommand(t, dir, "build", "-o", "program", "./internal/core/program")
 	program, err := os.ReadFile(filepath.Join(dir, "program"))
 	require.NoError(t, err)
 	return program
@@ -119,13 +130,16 @@ var includeLine = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
 // usersOf maps each file to the units that include it, themselves or by another file.
 func usersOf(t *testing.T, dir string) map[string]map[string]bool {
 	includes := map[string][]string{} // by file, named as it is included
-	for _, pattern := range []string{"*.c", "*/*.[ch]"} {
-		files, err := filepath.Glob(filepath.Join(dir, "csrc", pattern))
+	for _, pattern := range []string{"internal/core/*.c", "csrc/*/*.[ch]"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		require.NoError(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			name := strings.TrimPrefix(strings.TrimPrefix(file, filepath.Join(dir, "csrc")+"/"), "include/")
+			name := strings.TrimPrefix(file, dir+"/")
+			for _, folder := range []string{"internal/core/", "csrc/", "include/"} {
+				name = strings.TrimPrefix(name, folder)
+			}
 			for _, m := range includeLine.FindAllSubmatch(text, -1) {
 				includes[name] = append(includes[name], string(m[1]))
 			}

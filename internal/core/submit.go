@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // #cgo noescape coroi_spawn_many
 // #cgo nocallback coroi_spawn_many

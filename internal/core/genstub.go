@@ -7,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/organzine/coro/csrc/internal/stub"
+	"github.com/organzine/coro/internal/core/stub"
 )
 
 func main() {

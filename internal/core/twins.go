@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // Seven steps of the protocols exist twice: in C, and here in Go, where a call of C would cost more
 // than the step. Each pair is to do the same to the same memory. The tests are in twins_test.go.

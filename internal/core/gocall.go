@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // #cgo noescape coroi_go_inside
 // #cgo nocallback coroi_go_inside
@@ -56,7 +56,7 @@ var inline func(Calls)
 // RegisterInline once, in an init function: a second call panics.
 func RegisterInline(f func(Calls)) {
 	if inline != nil {
-		panic("csrc: RegisterInline was called before")
+		panic("core: RegisterInline was called before")
 	}
 	inline = f
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package csrc
+package core
 
 import (
 	"crypto/sha256"
@@ -55,7 +55,7 @@ func TestTheHeaderHasANewVersionIfItDeclaresSomethingElse(t *testing.T) {
 		"coro.h declares something else than in version %s. So copies of it in users' modules may "+
 			"not fit any more.\nRaise CORO_VERSION in csrc/include/coro.h by 1, unless that was "+
 			"done since the last release.\nThen write abiVersion = %q and abiHash = %q in %s.",
-		abiVersion, version[1], hash, "csrc/abi_test.go")
+		abiVersion, version[1], hash, "internal/core/abi_test.go")
 }
 
 func TestTheHashIsOfDeclarationsAlone(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAnotherVersionOfTheHeaderDoesNotLink(t *testing.T) {
 	}
 	dir := t.TempDir()
 	core := filepath.Join(dir, "abi.o")
-	out, err := exec.Command("gcc", "-fPIC", "-Iinclude", "-c", "base/abi.c", "-o", core).CombinedOutput()
+	out, err := exec.Command("gcc", "-fPIC", "-I../../csrc/include", "-c", "../../csrc/base/abi.c", "-o", core).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	main := filepath.Join(dir, "main.c")
 	link := func(header, more string, how ...string) (string, error) {
@@ -111,7 +111,7 @@ func TestTheVersionCostsNothingAtRunTime(t *testing.T) {
 	dir := t.TempDir()
 	object := filepath.Join(dir, "main.o")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.c"), []byte("#include \"coro.h\"\n"), 0o666))
-	out, err := exec.Command("gcc", "-Iinclude", "-c", filepath.Join(dir, "main.c"), "-o", object).
+	out, err := exec.Command("gcc", "-I../../csrc/include", "-c", filepath.Join(dir, "main.c"), "-o", object).
 		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	file, err := elf.Open(object)

@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // #cgo noescape coroi_goworker_take
 // #cgo nocallback coroi_goworker_take

@@ -1,13 +1,13 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 import (
 	"os"
 	"os/exec"
 	"testing"
 
-	"github.com/organzine/coro/csrc/internal/stub"
+	"github.com/organzine/coro/internal/core/stub"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,6 +20,6 @@ func TestStubDeclaresWhatTheCoreDoes(t *testing.T) {
 	have, err := os.ReadFile("stub.go")
 	require.NoError(t, err)
 	if string(want) != string(have) {
-		t.Error("stub.go differs from what package csrc declares: run go generate ./csrc")
+		t.Error("stub.go differs from what package core declares: run go generate ./internal/core")
 	}
 }

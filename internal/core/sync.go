@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-package csrc
+package core
 
 // #cgo noescape go_pass
 // #cgo nocallback go_pass

@@ -1,4 +1,0 @@
-//go:build cgo && linux
-
-/* switch_arm64.S - the switch, in package csrc: the go command assembles only what lies there. */
-#include "base/switch_arm64.S"

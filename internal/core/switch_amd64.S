@@ -1,0 +1,4 @@
+//go:build cgo && linux
+
+/* switch_amd64.S - the switch, in package core: the go command assembles only what lies there. */
+#include "base/switch_amd64.S"
