@@ -13,7 +13,7 @@ import (
 // asked is a question, for those that do not know the type of its answer.
 type asked interface{ fail(gen uint32, err error) }
 
-// A question is where an asker waits for the answer. state is a generation, and in its last bit
+// A question is where an asker waits for the answer. state has a generation; its last bit says
 // whether there is an answer.
 //
 //	Q1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)
@@ -26,17 +26,17 @@ type question[R any] struct {
 	ready chan struct{}
 	v     R
 	err   error
-	then  func(R, error) // of AskThen: nobody waits
+	then  func(R, error) // the function of AskThen; nobody waits then
 	extra any            // a *nodeExtra[M] of the last asker
 }
 
 // A Reply is how a question is answered: once, by anybody, now or later. It is a value that fits
-// into a message. An answer that never comes is waited for until the asker's context ends.
+// into a message. Where no answer comes, the asker waits until its context ends.
 //
 // If a message becomes a dead letter, or is dropped, each Reply in it is failed with why, whether
-// the message has asked or was told: a question may be forwarded. A Reply is in a message as a
-// field, or in a struct, an array or an interface that is; what lies behind a pointer, a slice or a
-// map is not looked at.
+// the message has asked or was told: a question may be forwarded. A Reply is found in a field of
+// the message, also inside of a struct, an array or an interface. What lies behind a pointer, a
+// slice or a map is not looked at.
 type Reply[R any] struct {
 	q   *question[R]
 	gen uint64
@@ -85,8 +85,8 @@ type questions struct {
 	pool   sync.Pool
 }
 
-// questionsOf finds those for answers R. k remembers its first ones: most kinds answer with one
-// type, and a look into the System's map takes a twentieth of an Ask.
+// questionsOf finds the questions for answers of type R. k remembers those of its first Ask: most
+// kinds answer with one type, and a look into the System's map takes a twentieth of an Ask.
 func questionsOf[R any](k *kind) *questions {
 	answer := any((*R)(nil))
 	if first := k.questions.Load(); first != nil && first.answer == answer {
@@ -106,8 +106,8 @@ func questionsOf[R any](k *kind) *questions {
 
 // Ask sends the message that `message` makes of a Reply, and waits for the answer. It returns the
 // error of ctx if that ends before: an answer that comes later is dropped. Without a deadline there
-// is no timer. If the message becomes a dead letter, the error is that of the DeadLetter. A full
-// mailbox is waited for, as by Send.
+// is no timer. If the message becomes a dead letter, the error is that of the DeadLetter. Ask waits
+// for room in a full mailbox, as Send does.
 //
 // A behaviour may call Ask if its actor is Waiting; others get ErrWaits, and use AskThen. Where the
 // asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError: also where
@@ -194,9 +194,9 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 }
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
-// there is none, is one more turn of the asker, in which then is called. What then returns is as
-// what Receive returns. Where AskThen returns an error, ErrFull or ErrStopped for example, the
-// message was not accepted, and then is not called.
+// there is none, is one more turn of the asker, in which then is called. What then returns counts
+// as what Receive returns does. Where AskThen returns an error, ErrFull or ErrStopped for example,
+// the message was not accepted, and then is not called.
 //
 // then belongs to the state that has asked. Where the asker has ended, or was restarted, before the
 // answer comes, the answer is dropped.

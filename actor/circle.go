@@ -5,7 +5,7 @@ import "sync"
 // A Waiting actor waits for another one's answer, or room, and that one perhaps for a third one.
 // Each wait is looked at before it begins, so that there is never a circle, whatever the systems.
 
-var waitsMu sync.Mutex // side.waitsOn
+var waitsMu sync.Mutex // guards side.waitsOn
 
 // mayWait is the error of a behaviour that may not wait.
 func (h *caller) mayWait() error {
@@ -16,7 +16,8 @@ func (h *caller) mayWait() error {
 }
 
 // beginWait says that the behaviour of h, nil for a caller outside, waits for what another actor
-// does, until endWait. It is an error of a behaviour that may not wait, or would wait for itself.
+// does, until endWait. It returns an error to a behaviour that may not wait, or would wait for
+// itself.
 func (h *caller) beginWait(on *slot) error {
 	if h == nil || h.exec != nil {
 		return h.mayWait()
@@ -40,7 +41,7 @@ func (h *caller) endWait() {
 	}
 }
 
-// waitsOn is whom a Waiting actor waits for. With waitsMu held.
+// waitsOn is the actor that a Waiting actor waits for. The caller holds waitsMu.
 func (s *slot) waitsOn() *slot {
 	if x := s.side.Load(); x != nil {
 		return x.waitsOn

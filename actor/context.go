@@ -3,10 +3,10 @@ package actor
 import "github.com/organzine/coro/internal/asm"
 
 // A Context is an actor's, while its behaviour is called. It is for that call alone, and its
-// goroutine: do not keep it, nor give it to another goroutine. Where a method but Self and System
-// is called by another goroutine, or by an actor whose messages are of another type, it panics, and
-// Spawn returns an error. An actor of the same type, on the same executor, that calls a kept
-// Context has that act upon itself.
+// goroutine: do not keep it, nor give it to another goroutine. A method other than Self and System
+// panics where another goroutine calls it, or an actor whose messages are of another type; Spawn
+// returns an error. If an actor of the same type, on the same executor, calls a Context that was
+// kept, the call acts on the calling actor.
 type Context[M any] struct {
 	c *cell[M]
 	l *local[M]
@@ -39,7 +39,7 @@ func (c *Context[M]) check() {
 // Self is the actor.
 func (c *Context[M]) Self() Ref[M] { return Ref[M]{c.c} }
 
-// System is the actor's.
+// System is the system of the actor.
 func (c *Context[M]) System() *System { return c.h.sys }
 
 // Name is that of the actor, as [Ref.Name].
@@ -52,8 +52,8 @@ func (c *Context[M]) Stop() {
 	c.h.stop = true
 }
 
-// Become has messages handled by r from the next one on. A restart makes the state of Spawn again.
-// Hooks of r are called as far as those of the state before were not.
+// Become makes r handle the messages from the next one on. A restart makes the state of Spawn
+// again. The hooks of r are called that were not called for the state before.
 func (c *Context[M]) Become(r Receiver[M]) error {
 	c.check()
 	if isNil(r) {
@@ -64,7 +64,7 @@ func (c *Context[M]) Become(r Receiver[M]) error {
 }
 
 // Stop ends the actor after the message that it is at. Those that wait become dead letters. Stop
-// does not wait: see Done. It is nothing if the actor has ended.
+// does not wait: see Done. It does nothing if the actor has ended.
 func (r Ref[M]) Stop() {
 	if r.isActor() {
 		r.c.post(signal{sigStop, nil})

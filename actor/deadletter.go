@@ -30,7 +30,7 @@ type DeadLetter struct {
 	To      string // the actor's name, or that of a reference that has subscribed
 	Message any
 	Cause   Cause
-	Err     error // ErrStopped, a *Failure, or with what a subscriber has refused
+	Err     error // ErrStopped, a *Failure, or the error of a subscriber that has refused
 }
 
 type deadLetters [causes]atomic.Uint64

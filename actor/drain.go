@@ -7,8 +7,8 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
-// What is drained ends when it has handled what it has accepted, and is told so by a message that
-// lies behind all that. An actor with children has these drained first, all at once, and accepts
+// An actor that is drained ends when it has handled what it has accepted. A message that lies
+// behind all that tells it so. An actor with children first drains these, all at once, and accepts
 // messages until the last one has ended: then the message comes again.
 
 // Drain ends the actor when it has handled all messages that it has accepted by now. Its children
@@ -50,8 +50,8 @@ func (y *System) beginDrain(s *slot) (list []*slot) {
 	return list
 }
 
-// drainedLocked tells whether the parent of an actor that has ended is to be drained now. A child
-// that was not told, and ends, has the parent look at its children once more. With tree held.
+// drainedLocked tells whether the parent of an actor that has ended is to be drained now. Where a
+// child ends that was not told, the parent looks at its children once more. The caller holds tree.
 func (x *side) drainedLocked() bool {
 	if x.drains == 0 {
 		return false
@@ -60,7 +60,7 @@ func (x *side) drainedLocked() bool {
 	return x.drains == 0
 }
 
-// Drain ends all actors when everything has come to rest (see [System.Rest]): senders outside are
+// Drain ends all actors when everything has come to rest (see [System.Rest]): senders outside have
 // to end before. Those without a parent end one after the other, the last spawned first, each as by
 // [Ref.Drain], and everything comes to rest before the next one: what Stopped of an actor sends to
 // those that were spawned before it, or to its parent, is handled. If ctx ends before, Drain stops

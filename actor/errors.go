@@ -23,7 +23,7 @@ var (
 	// ErrWaits: a behaviour that is not Waiting has called what waits. Nothing was done.
 	ErrWaits = errors.New("its behaviour may not wait: " +
 		"spawn it with Waiting, or use AskThen, After or Tell")
-	// ErrNoRef: the zero Ref, which is no actor's, or none that has an end of its own.
+	// ErrNoRef: the reference is the zero Ref, or one that has no end of its own.
 	ErrNoRef = errors.New("the reference is no actor's: use one that Spawn has returned")
 	// ErrName: the name is taken; from Lookup: no actor has the name, or its messages are of
 	// another type.

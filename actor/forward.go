@@ -10,8 +10,8 @@ import (
 const forwards = -1
 
 // A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is the asker, and
-// gen the generation of its question. tell never waits; send waits for room, and of a message that
-// asks is for an asker that waits (Ask).
+// gen the generation of its question. tell never waits. send waits for room; the asker of a message
+// that asks waits, too (Ask).
 type forwarder[M any] interface {
 	tell(m M, ask asked, gen uint32) error
 	send(ctx context.Context, m M, ask asked, gen uint32) error
@@ -87,8 +87,8 @@ type forwardFuncs[M any] struct {
 	wait    func(context.Context, M) error
 }
 
-// tell delivers m. Of a question, whose asker is told by deliver's error alone, nothing else is
-// known.
+// tell delivers m. It does not pass on that m asks: the asker is told deliver's error, and nothing
+// else.
 func (f *forwardFuncs[M]) tell(m M, _ asked, _ uint32) error { return f.deliver(m) }
 
 func (f *forwardFuncs[M]) send(ctx context.Context, m M, _ asked, _ uint32) error {
@@ -105,10 +105,10 @@ func (f *forwardFuncs[M]) load() (n uint32, lives bool) { return 0, true }
 
 func (f *forwardFuncs[M]) leadsTo(any) bool { return false }
 
-// Forward makes a reference whose messages tell delivers, to whatever is no actor of package
-// actor. It never waits, and returns ErrFull and ErrStopped where an actor would. send is for
-// [Ref.Send] and [Ask], where tell has returned ErrFull, and waits for room. Both are called by the
-// sender. Such a reference has no end: its Done is nil.
+// Forward makes a reference to what is no actor of package actor: tell delivers its messages. tell
+// never waits, and returns ErrFull and ErrStopped where an actor would. send is for [Ref.Send] and
+// [Ask], where tell has returned ErrFull, and waits for room. The sender calls both. Such a
+// reference has no end: its Done is nil.
 func Forward[M any](y *System, tell func(m M) error, send func(ctx context.Context, m M) error) (
 	Ref[M], error,
 ) {

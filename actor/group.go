@@ -13,7 +13,7 @@ import (
 // that its error is what senders get.
 type group[M any] struct {
 	members atomic.Pointer[[]member[M]]
-	key     func(m M) uint64 // called once for each message; nil: none is needed
+	key     func(m M) uint64 // the key of a message, called once for each; nil: none is needed
 	choose  func(list []member[M], key uint64) Ref[M]
 }
 

@@ -17,12 +17,12 @@ import (
 // so a message to a dormant actor, and the end of its turn, change state alone.)
 //
 //	S1  send: if the box is empty, and then state dormant, makes the actor active by a
-//	    compare-and-swap (claim). The actor is the sender's then, and of nobody else: the
-//	    message becomes the pending one, and the sender has the turn started. (In a box that is
-//	    not empty there may be older messages of the sender, which are first: S2)
+//	    compare-and-swap (claim). The actor is the sender's then, and nobody else's: the message
+//	    becomes the pending one, and the sender starts the turn. (In a box that is not empty
+//	    there may be older messages of the sender, which are first: S2)
 //	S2  send: sets the message's next to what is in the box, and puts the message into the box
 //	    by a compare-and-swap, which publishes it
-//	S3  send: looks at state after S2. If it is dormant: claim, and has the turn started
+//	S3  send: looks at state after S2. If it is dormant: claims the actor, and starts the turn
 //	S4  send, by the actor's own turn: if the box is empty, and the message at hand is the last
 //	    one that is pending, the new one is pending behind that
 //	T1  turn: goes on with what is pending: of S1, or what an earlier turn has left. If there is
@@ -32,7 +32,7 @@ import (
 //	T4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
 //	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a
 //	    signal is posted before its poster looks at state. So one of the two sees the other, and
-//	    the one that claims the actor then has the next turn queued (signal.go)
+//	    the one that claims the actor then queues the next turn (signal.go)
 //	B1  end: exchanges the box with ended: S2 of others fails from now on. state stays active
 //
 // A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the
@@ -107,8 +107,8 @@ func (n *node[M]) message() *M {
 
 // A nodeExtra is what few messages have.
 type nodeExtra[M any] struct {
-	call func(*Context[M]) error // is called instead of the behaviour; m is nothing
-	// is called instead of making m a dead letter, where call has failed; nil: there is no
+	call func(*Context[M]) error // called in place of the behaviour; m is not used
+	// called where call has failed, in place of making m a dead letter; nil: there is no
 	// message
 	failed func(err error)
 	ask    asked // the asker
@@ -143,8 +143,8 @@ const (
 	wasEnded   = -1
 )
 
-// claim makes a dormant actor active, with that many messages that are pending. The caller has the
-// turn started.
+// claim makes a dormant actor active, with that many messages that are pending. The caller starts
+// the turn.
 func (s *slot) claim(pending uint32) bool {
 	return atomic.LoadUint32(&s.state) == 0 &&
 		atomic.CompareAndSwapUint32(&s.state, 0, 1+pending)

@@ -10,9 +10,9 @@ import (
 // Passivate has the actor end when it had no message for the time d, has no children, and awaits no
 // answer to AskThen: one that never comes keeps the actor. Whether a message that comes meanwhile
 // is handled or refused is decided by one compare-and-swap. Each call replaces the time of the call
-// before, and the time begins again; a restart leaves it. d is 1 µs at least; 0: not any more. An
-// actor that passivates costs a timer for each d, but none while it has children or awaits answers,
-// and a look at the clock for each turn.
+// before, and the time begins again; a restart leaves it. d is 1 µs at least; 0 ends it. An actor
+// that passivates costs a timer for each d, but none while it has children or awaits answers, and a
+// look at the clock for each turn.
 func (c *Context[M]) Passivate(d time.Duration) {
 	c.check()
 	if c.c.flags&isEnding != 0 { // Stopped has called it
@@ -92,7 +92,7 @@ func (p *pool[M]) isIdle(c *cell[M], x *side) bool {
 		c.flags < oneAwaited && !p.awaitsChildren(x)
 }
 
-// armIdle has a turn arm the timer of Passivate, if there is to be one.
+// armIdle, which turns call, arms the timer of Passivate if there is to be one.
 func (c *cell[M]) armIdle(x *side) {
 	w := x.idle.Load()
 	if w == nil || w.armed.Load() || c.flags >= oneAwaited || c.pool().awaitsChildren(x) {

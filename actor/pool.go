@@ -12,7 +12,7 @@ import (
 // A pool has what actors of one system with messages of one type have in common.
 type pool[M any] struct {
 	sys      *System
-	ended    node[M]      // in a box
+	ended    node[M]      // what the box of an actor that has ended has
 	pointers bool         // messages have pointers
 	replies  []replyField // where messages may have a Reply
 	locals   []local[M]
@@ -76,7 +76,7 @@ func (l *local[M]) pop() *node[M] {
 	return n
 }
 
-// more has l have a free node.
+// more sees to it that l has a free node.
 func (p *pool[M]) more(l *local[M]) {
 	if p.count.Load() > 0 {
 		p.mu.Lock()
@@ -104,7 +104,7 @@ func (p *pool[M]) getBulk(l *local[M]) *bulk[M] {
 	return &bulk[M]{owner: l.id}
 }
 
-// dropBulk takes the bulk of a node away that is done. Its owner keeps some.
+// dropBulk takes away the bulk of a node that is done. The owner of bulks keeps some.
 func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
 	n.bulk.Store(nil)
 	if b.owner == l.id && len(l.bulks) < bulksKept {
@@ -144,8 +144,8 @@ func (p *pool[M]) tidy(l *local[M], n *node[M]) {
 	}
 }
 
-// clear is what tidy does now and then, and for messages with pointers. Inlined it would keep tidy
-// from being that.
+// clear is what tidy does now and then, and for messages with pointers. If clear was inlined, tidy
+// could not be.
 //
 //go:noinline
 func (p *pool[M]) clear(l *local[M], n *node[M]) {

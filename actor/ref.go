@@ -44,8 +44,8 @@ func (s *slot) name() string {
 }
 
 // Tell sends m. The order of one sender's messages to one actor is kept. Tell never waits: where
-// the actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m is
-// nowhere. A message that was accepted is handled, or becomes a dead letter.
+// the actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m was
+// not accepted. A message that was accepted is handled, or becomes a dead letter.
 //
 // Within a behaviour Tell costs some 10 ns, from another goroutine some 50. A turn that sends into
 // a mailbox of more than 256 messages ends after this message; another goroutine lets others run
@@ -124,7 +124,7 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 	return deliverWithRoom(c, m, nil, 0, h)
 }
 
-// takeBack takes a node back that put has not put.
+// takeBack takes a node back that put has refused.
 func (p *pool[M]) takeBack(l *local[M], n *node[M]) {
 	n.x = nil
 	if b := n.bulk.Load(); b != nil {
@@ -133,8 +133,8 @@ func (p *pool[M]) takeBack(l *local[M], n *node[M]) {
 	p.give(l, n)
 }
 
-// takePlace takes a place for a message, if the mailbox has a bound, and does not wait.
-func (c *cell[M]) takePlace() error {
+// takeSpace takes a space for a message, if the mailbox has a bound, and does not wait.
+func (c *cell[M]) takeSpace() error {
 	most := c.kind.settings.room
 	switch {
 	case most == 0 || c.side.Load().room.tryEnter(most):
@@ -155,13 +155,13 @@ func (r Ref[M]) tellAs(m M, x *nodeExtra[M], gen uint32, h *caller) error {
 		}
 		return c.forwarder().tell(m, ask, gen)
 	}
-	if err := c.takePlace(); err != nil {
+	if err := c.takeSpace(); err != nil {
 		return err
 	}
 	return deliverWithRoom(c, m, x, gen, h)
 }
 
-// deliverWithRoom is deliver for a sender that has a place, which it gives back if need be.
+// deliverWithRoom is deliver for a sender that has a space, which it gives back if need be.
 func deliverWithRoom[M any](c *cell[M], m M, x *nodeExtra[M], gen uint32, h *caller) error {
 	err := c.pool().deliver(c, m, x, gen, h)
 	if most := c.kind.settings.room; err != nil && most > 0 {
@@ -170,8 +170,8 @@ func deliverWithRoom[M any](c *cell[M], m M, x *nodeExtra[M], gen uint32, h *cal
 	return err
 }
 
-// deliver puts a message of a sender that has a place, and has a turn started if need be. h is the
-// caller.
+// deliver puts a message into the mailbox, for a sender that has a space, and starts a turn if need
+// be. h is the caller.
 func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *caller) error {
 	inside := h != nil && h.exec != nil && h.sys == p.sys
 	var l *local[M]
@@ -210,7 +210,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	return nil
 }
 
-// push is deliver whatever the room: it takes a place that may not be there.
+// push delivers whatever the room is: it takes a space that may not be there.
 func (p *pool[M]) push(c *cell[M], m M, x *nodeExtra[M]) error {
 	if c.kind.settings.room > 0 {
 		c.side.Load().room.taken.Add(1)

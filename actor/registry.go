@@ -28,8 +28,8 @@ func (y *System) forget(s *slot, x *side) {
 	}
 }
 
-// Lookup finds an actor by its name. It is an ErrName if there is none, or if its messages are not
-// of type M. It takes a lock for a moment; a Ref that is kept needs none.
+// Lookup finds an actor by its name. The error is an ErrName if there is none, or if its messages
+// are not of type M. It takes a lock for a moment; a Ref that is kept needs none.
 func Lookup[M any](y *System, name string) (Ref[M], error) {
 	if y == nil {
 		return Ref[M]{}, errorf(ErrOption, "Lookup needs a System that New has made")

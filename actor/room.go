@@ -9,10 +9,10 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
-// A room is the bound of a mailbox. A message has a place until it is handled.
+// A room is the bound of a mailbox. A message has a space until it is handled.
 //
-//	R1  sender: says that it waits (waits), then looks for a place (admit)
-//	R2  turn: gives a place back (taken), then looks whether anybody waits. One of the two sees
+//	R1  sender: says that it waits (waits), then looks for a space (admit)
+//	R2  turn: gives a space back (taken), then looks whether anybody waits. One of the two sees
 //	    the other
 type room struct {
 	taken atomic.Int64
@@ -24,11 +24,11 @@ type room struct {
 }
 
 type roomSender struct {
-	told  chan error // nil: it has a place
+	told  chan error // what it is told; nil: it has a space
 	isOut bool       // it was told; with room.mu
 }
 
-// tryEnter takes one of `most` places, if there is one that nobody waits for.
+// tryEnter takes one of `most` spaces, if there is one that nobody waits for.
 func (r *room) tryEnter(most int) bool {
 	if r.waits.Load() > 0 {
 		return false
@@ -40,7 +40,7 @@ func (r *room) tryEnter(most int) bool {
 	return true
 }
 
-// leave gives a place back: R2.
+// leave gives a space back: R2.
 func (r *room) leave(most int) {
 	r.taken.Add(-1)
 	if r.waits.Load() > 0 {
@@ -71,7 +71,7 @@ func (r *room) tellLocked(i int, err error) {
 	w.told <- err
 }
 
-// close has everybody that waits, and will, told ErrStopped.
+// close tells ErrStopped to all that wait, and to all that will.
 func (r *room) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -79,7 +79,7 @@ func (r *room) close() {
 	r.mu.Unlock()
 }
 
-// enter takes a place, and waits for one. h is the caller.
+// enter takes a space, and waits for one. h is the caller.
 func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
 	most := to.kind.settings.room
 	if r.tryEnter(most) {
@@ -95,7 +95,7 @@ func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
 	return r.wait(ctx, to)
 }
 
-// wait takes a place when there is one.
+// wait takes a space when there is one.
 func (r *room) wait(ctx context.Context, to *slot) (err error) {
 	most := to.kind.settings.room
 	w := &roomSender{told: make(chan error, 1)}

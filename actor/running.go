@@ -28,8 +28,8 @@ func (e *RunningError) Error() string {
 // Unwrap returns Cause.
 func (e *RunningError) Unwrap() error { return e.Cause }
 
-// running is the error of a system that is stopped, and whose actors have not ended. In the same
-// moment they may.
+// running is the error of a system that is stopped, and whose actors have not ended. They may end
+// at the same moment.
 func (y *System) running(cause error) error {
 	e := &RunningError{Cause: cause}
 	add := func(s *slot) {
@@ -61,7 +61,7 @@ func (y *System) inTurns() (list []*slot) {
 	return list
 }
 
-// next is the actor that follows s in the tree, parents before children. With tree held.
+// next is the actor that follows s in the tree, parents before children. The caller holds tree.
 func (s *slot) next() *slot {
 	if x := s.side.Load(); x != nil && x.first != nil {
 		return x.first

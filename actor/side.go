@@ -33,14 +33,14 @@ type side struct {
 
 	mu       sync.Mutex
 	signals  []signal
-	paused   bool // no turn is queued: the poster of a signal has one started
+	paused   bool // no turn is queued: the poster of a signal starts one
 	ended    bool
 	cause    error         // why it has ended
 	watchers *list.List    // of *watch; nil: none
 	done     chan struct{} // nil: nobody has asked
 	begun    *list.List    // of begun; nil: nothing
 
-	// With System.tree.
+	// System.tree guards these.
 	first, last *slot // children, in the order of their spawns
 	children    int
 	awaits      bool // the end of the last child

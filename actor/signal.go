@@ -3,11 +3,11 @@ package actor
 import "container/list"
 
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
-// lie in the actor's side. The poster of one sets posted, then looks at the box: a dormant actor it
-// makes active, and has a turn started. A turn looks at posted when it begins, after each message,
-// and after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not
-// dormant, and which has no turn either, is started by the poster too; paused and signals are under
-// one lock.
+// lie in the actor's side. The poster of one sets posted, then looks at the box: it makes a dormant
+// actor active, and starts a turn. A turn looks at posted when it begins, after each message, and
+// after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant,
+// and which has no turn either, is started by the poster too; paused and signals are under one
+// lock.
 type signal struct {
 	what  int
 	cause error
@@ -17,13 +17,13 @@ const (
 	sigStart   = iota // call the hook Started
 	sigStop           // cause: why, or nil
 	sigRestart        // for a sibling's failure, the cause
-	sigFail           // a child's failure was escalated, the cause, an escalated
+	sigFail           // a child's failure was escalated: the cause, an escalated
 	sigGoOn           // the time of a back-off is over
 	sigChild          // the last child has ended
 	sigIdle           // it may have had no message for the time of Passivate
 )
 
-// post posts a signal. Those to an actor that has ended are nothing.
+// post posts a signal. Signals to an actor that has ended are dropped.
 func (s *slot) post(g signal) {
 	x := s.sideOf()
 	x.mu.Lock()

@@ -59,8 +59,8 @@ func Name(name string) SpawnOption {
 }
 
 // Room bounds the mailbox: at most n messages wait, with the one that is handled. Tell returns
-// ErrFull then, and Send waits. What the package itself sends (After, Watch and their like) takes a
-// place too, but never waits for one. By default there is no bound; see Ref.Tell.
+// ErrFull then, and Send waits. What the package itself sends (After, Watch and their like) takes
+// room too, but never waits for it. By default there is no bound; see Ref.Tell.
 func Room(n int) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || n > 1<<30 {
@@ -77,9 +77,9 @@ func Waiting() SpawnOption {
 	return func(o *spawning) error { o.waiting = true; return nil }
 }
 
-// Restart has a failed actor go on with a new state, for which the function given to Spawn is
-// called again, at most n times within a time; then the failure escalates, or see ThenStop. within
-// 0: ever. The children of the old state are stopped before.
+// Restart gives a failed actor a new state, by one more call of the function given to Spawn: at
+// most n times within the time `within`, or in all if that is 0. The next failure escalates, unless
+// ThenStop is set. The children of the old state are stopped first.
 func Restart(n int, within time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || within < 0 {
@@ -92,13 +92,13 @@ func Restart(n int, within time.Duration) SpawnOption {
 	}
 }
 
-// ThenStop is for Restart: a failure after the last restart has the actor end, as StopOnFailure
-// does, and does not escalate. Its watchers are told the failure (Ended).
+// ThenStop is for Restart: a failure after the last restart ends the actor, as StopOnFailure does,
+// and does not escalate. Its watchers are told the failure (Ended).
 func ThenStop() SpawnOption {
 	return func(o *spawning) error { o.thenStop = true; return nil }
 }
 
-// Backoff has an actor wait before each restart: `least` the first time, then twice as long each
+// Backoff makes an actor wait before each restart: `least` the first time, then twice as long each
 // time, up to most; `least` again when there was no restart for the time of Restart. Its messages
 // wait, and no executor does.
 func Backoff(least, most time.Duration) SpawnOption {
@@ -112,25 +112,25 @@ func Backoff(least, most time.Duration) SpawnOption {
 	}
 }
 
-// Resume has a failed actor go on with its state. A failure of Started escalates, and so does one
+// Resume lets a failed actor go on with its state. A failure of Started escalates, and so does one
 // of the function given to Spawn where a sibling's failure restarts the actor (AllForOne).
 func Resume() SpawnOption {
 	return func(o *spawning) error { o.directive = resumes; return nil }
 }
 
-// StopOnFailure has a failed actor end.
+// StopOnFailure ends a failed actor.
 func StopOnFailure() SpawnOption {
 	return func(o *spawning) error { o.directive = stops; return nil }
 }
 
-// Escalate, the default, has a failed actor end, and its parent fail in turn, with the same
-// failure. Where there is no parent the system ends: Run returns the failure.
+// Escalate, the default, ends a failed actor, and its parent fails in turn, with the same failure.
+// Where there is no parent the system ends: Run returns the failure.
 func Escalate() SpawnOption {
 	return func(o *spawning) error { o.directive = escalates; return nil }
 }
 
-// AllForOne has all children of the actor stopped or restarted where one is, after a failure,
-// whatever their own failures would lead to.
+// AllForOne stops or restarts all children of the actor where one is stopped or restarted after a
+// failure, whatever their own failures would lead to.
 func AllForOne() SpawnOption {
 	return func(o *spawning) error { o.together = allForOne; return nil }
 }
@@ -140,8 +140,9 @@ func RestForOne() SpawnOption {
 	return func(o *spawning) error { o.together = restForOne; return nil }
 }
 
-// Retry has the message with that a behaviour fails handled again, up to n times, before it becomes
-// a dead letter, as it does without this option at once. The others wait meanwhile.
+// Retry handles a message again on which the behaviour has failed, up to n times, before the
+// message becomes a dead letter. Without this option it becomes one at once. The other messages
+// wait meanwhile.
 func Retry(n int) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 {
@@ -152,8 +153,8 @@ func Retry(n int) SpawnOption {
 	}
 }
 
-// Drop has the message with that a behaviour fails forgotten, after the retries, where it would be
-// a dead letter.
+// Drop forgets a message on which the behaviour has failed, after the retries, where it would be a
+// dead letter.
 func Drop() SpawnOption {
 	return func(o *spawning) error { o.fate = drop; return nil }
 }
@@ -266,7 +267,7 @@ func (y *System) link(s *slot, name string) error {
 	return nil
 }
 
-// listOf is the list that an actor is in. With tree held.
+// listOf is the list that an actor is in. The caller holds tree.
 func (y *System) listOf(s *slot) (first, last **slot) {
 	if s.parent == nil {
 		return &y.first, &y.last

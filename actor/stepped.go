@@ -115,7 +115,7 @@ func (y *System) changedLocked() {
 	}
 }
 
-// settleHere has the calling test run everything.
+// settleHere lets the calling test run everything.
 func (y *System) settleHere() {
 	if y.stepped != nil {
 		y.stepped.settle()

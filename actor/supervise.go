@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What happens to an actor whose behaviour has failed.
+// A directive says what happens to an actor whose behaviour has failed.
 type directive uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	restarts
 )
 
-// What happens to the message with that a behaviour has failed.
+// A fate says what happens to the message on which a behaviour has failed.
 type fate uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	drop
 )
 
-// Which children share the fate of one.
+// A together says which children share the fate of one.
 type together uint8
 
 const (
@@ -200,7 +200,7 @@ func (p *pool[M]) next(x *side) Receiver[M] {
 
 var errNilActor = errors.New("the function that makes an actor has returned nil")
 
-// siblings has the siblings share the fate of c, if their parent says so.
+// siblings lets the siblings share the fate of c, if their parent says so.
 func (p *pool[M]) siblings(c *cell[M], g signal) {
 	if c.parent == nil || c.parent.kind.settings.together == oneForOne {
 		return

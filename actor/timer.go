@@ -8,7 +8,7 @@ import (
 	"github.com/organzine/coro/internal/turnclock"
 )
 
-// A clock is what time a system has, and what happens later.
+// A clock tells a system's time, and calls functions later.
 type clock interface {
 	now() time.Duration
 	after(d time.Duration, f func()) stopper
@@ -31,9 +31,9 @@ func (realClock) after(d time.Duration, f func()) stopper {
 // A Timer is a message that is to come, by After or Every. The zero Timer has none.
 type Timer struct{ t stopper }
 
-// Stop has no message come any more. It returns false if none was to come: the last one was sent,
-// Stop was called before, or the state has ended that has begun the timer. Any goroutine may call
-// it.
+// Stop ends the timer: no message comes any more. It returns false if none was to come: the last
+// one was sent, Stop was called before, or the state has ended that has begun the timer. Any
+// goroutine may call it.
 func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
 
 // A timer is something that a state has begun. What sets over deals with it.
@@ -67,7 +67,7 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 // Every sends m to the actor each time that d has passed, until it is stopped, or the actor ends
 // or is restarted: the timer belongs to the state, and Started is where the next one begins its
 // own. A message whose predecessor is not handled yet is left out; one that waits when the timer
-// ends is not handled. d is 1 µs at least. In Stopped it is nothing.
+// ends is not handled. d is 1 µs at least. In Stopped it does nothing.
 func (c *Context[M]) Every(d time.Duration, m M) Timer {
 	c.check()
 	if c.c.flags&stateIsOver != 0 {

@@ -57,11 +57,11 @@ func (t *Topic[M]) Ref() Ref[M] {
 	return t.ref
 }
 
-// Subscribe has r get each message whose Tell or Send begins later; of one that has begun, r may
-// get it or not. An r that has subscribed already stays, and gets each message once. An r that
-// stands for others may subscribe, another topic's too; but an r whose messages would come back to
-// the topic is an ErrOption. It does not know of what lies behind [Forward]. The zero Ref is an
-// ErrNoRef. It costs a look at each subscriber.
+// Subscribe makes r a subscriber: it gets each message whose Tell or Send begins later, and may get
+// one whose Tell or Send has begun. An r that has subscribed already stays, and gets each message
+// once. An r that stands for others may subscribe, another topic's too; but an r whose messages
+// would come back to the topic is an ErrOption. It does not know of what lies behind [Forward]. The
+// zero Ref is an ErrNoRef. It costs a look at each subscriber.
 func (t *Topic[M]) Subscribe(r Ref[M]) error {
 	if t == nil || t.ref.c == nil {
 		return errorf(ErrOption, "a zero Topic: make it with NewTopic")
@@ -166,7 +166,7 @@ func (t *Topic[M]) publish(list []Ref[M], send func(Ref[M])) {
 	}
 }
 
-// load is that of one that takes all messages.
+// load is that of a receiver that takes all messages.
 func (t *Topic[M]) load() (n uint32, lives bool) { return 0, true }
 
 func (t *Topic[M]) leadsTo(topic any) bool {

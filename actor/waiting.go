@@ -3,7 +3,7 @@ package actor
 // Turns of Waiting actors have a goroutine each, which ends with the turn. They have no time limit:
 // the Go scheduler lets others run.
 
-// startWaiting has the turn of a Waiting actor started.
+// startWaiting starts the turn of a Waiting actor.
 func (y *System) startWaiting(s *slot) {
 	y.waiting.Add(1)
 	y.ends.Add(1)

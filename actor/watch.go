@@ -65,14 +65,14 @@ func (x *side) unwatch(at *list.Element) {
 	}
 }
 
-// Watch has the message sent to the actor when target has ended: once for each call, also if it had
-// ended before. The actor calls message, as part of the turn that handles the notice: a panic there
-// is a failure of the actor's, as one of Receive, and there is no message then. The function that
-// Watch returns takes the call back; it returns false if the notice was sent.
+// Watch sends the message to the actor when target has ended: once for each call, also if target
+// had ended before. The actor calls message, as part of the turn that handles the notice: a panic
+// there is a failure of the actor's, as one of Receive, and there is no message then. The function
+// that Watch returns takes the call back; it returns false if the notice was sent.
 //
-// A watch belongs to the state that has called Watch. It ends with it: where the actor ends, or is
-// restarted, before target ends, there is no notice. Watch, and to take it back, cost some 200 ns,
-// however many watchers there are.
+// A watch belongs to the state that has called Watch, and ends with that state: where the actor
+// ends, or is restarted, before target ends, there is no notice. Watch, and to take it back, cost
+// some 200 ns, however many watchers there are.
 func (c *Context[M]) Watch(target Address, message func(Ended) M) (unwatch func() bool, err error) {
 	c.check()
 	s := addressOf(target)
