@@ -76,10 +76,6 @@ func taskWaits(t *testing.T, s *coro.Scheduler) []bubbleWait {
 		{"RunMain", hosted.RunMain},
 		{"ServeMain", hosted.ServeMain},
 		{"SpawnWait", func(ctx context.Context) error { return park.SpawnWait(ctx, full, coro.None{}) }},
-		{"SpawnCActor", func(context.Context) error {
-			_, err := s.SpawnCActor(newReceiver(64))
-			return err
-		}},
 	}
 }
 

@@ -61,7 +61,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			t.Size(), ElementMax)}
 	}
 	if bad := plain.PointerIn(t); bad != nil {
-		return nil, &OptionError{"NewChan", t, fmt.Sprintf(pointsIntoGo, bad)}
+		return nil, &OptionError{"NewChan", t, fmt.Sprintf(plain.PointsIntoGo, bad)}
 	}
 	if capacity < 0 || uint64(capacity) > CapacityMax {
 		return nil, &OptionError{"NewChan", capacity,

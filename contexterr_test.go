@@ -40,13 +40,9 @@ func TestErrorsOfContextsHaveTheCauseAndTheErr(t *testing.T) {
 	waits = append(waits, boundStarts(s)...)
 	waits = append(waits, bodyWaits(t, s)...)
 	waits = append(waits,
-		bubbleWait{"Serve", func(ctx context.Context) error { return s.Serve(ctx, listen(t, "tcp"), serveEcho) }},
-		bubbleWait{"AskC", func(ctx context.Context) error {
-			_, err := coro.AskC[uint64, uint64](ctx, s, 0, 0, 0)
-			return err
-		}})
+		bubbleWait{"Serve", func(ctx context.Context) error { return s.Serve(ctx, listen(t, "tcp"), serveEcho) }})
 	not := map[string]bool{
-		"New": true, "Task.Done": true, "SpawnCActor": true, "Start in a group": true, // no context
+		"New": true, "Task.Done": true, "Start in a group": true, // no context
 		"Scheduler.Rest":  true, // all are at rest, which it tells
 		"Scheduler.Close": true, // which would end what the others wait for
 	}

@@ -76,19 +76,6 @@ var (
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
 	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
 		"add before what is counted begins, and count each end once")
-	// ErrActorEnded: the actor in C has ended, or the reference never was one.
-	ErrActorEnded = errors.New("coro: the actor has ended: it takes no more messages")
-	// ErrMailboxFull: the actor in C has as many messages as its kind has room for. The message
-	// was not accepted.
-	ErrMailboxFull = errors.New("coro: the actor's mailbox is full: send again later")
-	// ErrNoAnswer: the actor has handled the question without an answer, or will not handle it.
-	ErrNoAnswer = errors.New("coro: the actor has given no answer")
-	// ErrAnswered: the question was answered already, or nobody waits for the answer any more.
-	ErrAnswered = errors.New("coro: answered already, or given up by the one that has asked: " +
-		"answer once")
-	// ErrAnswerSize: the actor's answer has not the size of the type that was asked for.
-	ErrAnswerSize = errors.New("coro: the actor's answer has another size: use the type that it " +
-		"answers with")
 	// ErrDestroyed: the object was freed, or a C body has destroyed it.
 	ErrDestroyed = errors.New("coro: destroyed, by Free or by a C body: " +
 		"make a new one, or free it when nobody needs it any more")
@@ -128,8 +115,6 @@ const (
 	ofChan
 	ofObject    // a semaphore, a lock, a condition, a once
 	ofWaitGroup // a wait group that was not destroyed
-	ofActor     // an actor in C
-	ofAnswer    // to a question to one
 )
 
 // statusError is the one map from the core's status codes to errors.
@@ -159,12 +144,6 @@ func notOK(s core.Status, k kind) error {
 	case core.Aborted:
 		return ErrAborted
 	case core.Stale:
-		switch k {
-		case ofActor:
-			return ErrActorEnded
-		case ofAnswer:
-			return ErrAnswered
-		}
 		return ErrStale
 	case core.Busy:
 		return ErrBusy
@@ -173,9 +152,6 @@ func notOK(s core.Status, k kind) error {
 	case core.Again:
 		return ErrThread
 	case core.Overflow:
-		if k == ofActor {
-			return ErrMailboxFull
-		}
 		return ErrOverflow
 	case core.OwnerDead:
 		return ErrOwnerEnded

@@ -266,10 +266,6 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 	return f
 }
 
-// pointsIntoGo refuses a type that holds the type %v.
-const pointsIntoGo = "contains %v, which points into Go: " +
-	"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr"
-
 // inlineBytes checks that a type can live in a record.
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
@@ -278,7 +274,7 @@ func inlineBytes(what string, t reflect.Type) (uint8, error) {
 			InlineBytes)}
 	}
 	if bad := plain.PointerIn(t); bad != nil {
-		return 0, &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}
+		return 0, &OptionError{what, t, fmt.Sprintf(plain.PointsIntoGo, bad)}
 	}
 	return uint8(t.Size()), nil
 }

@@ -1,6 +1,9 @@
 package coro
 
-import "github.com/organzine/coro/internal/panicked"
+import (
+	"github.com/organzine/coro/internal/inside"
+	"github.com/organzine/coro/internal/panicked"
+)
 
 // The hooks of a scheduler are functions of the program's that belong to no coroutine. Each has a
 // goroutine of its own for each call ([docs/hooks.md]).
@@ -11,7 +14,7 @@ type hooks struct {
 	slow  panicked.Hook[SlowCall]
 	late  panicked.Hook[string]
 	crowd panicked.Hook[FuncStats]
-	ended panicked.Hook[CReceiver] // of all actors that Go serves
+	ended panicked.Hook[inside.Ender] // of all actors that Go serves
 }
 
 func (h *hooks) set(c *config) {
@@ -19,7 +22,7 @@ func (h *hooks) set(c *config) {
 	h.slow.Name, h.slow.F = "coro.WithSlowCallHook", c.onSlow
 	h.late.Name, h.late.F = "coro.WithLateHook", c.onLate
 	h.crowd.Name, h.crowd.F = "coro.WithCrowdHook", c.onCrowd
-	h.ended.Name, h.ended.F = "coro.CReceiver.Ended", CReceiver.Ended
+	h.ended.Name, h.ended.F = "actorc.Receiver.Ended", inside.Ender.Ended
 }
 
 // failures is how many calls have failed.

@@ -60,39 +60,6 @@ func TestASlowCallHookThatFailsHarmsNothing(t *testing.T) {
 	}
 }
 
-// An endingBadly receiver fails at its end.
-type endingBadly struct {
-	*receiver
-	fail func()
-}
-
-func (r endingBadly) Ended() {
-	close(r.ended)
-	r.fail()
-}
-
-func TestAReceiverThatFailsAtItsEndHarmsNothing(t *testing.T) {
-	for name, fail := range badEnds {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(1))
-			stopped := endingBadly{newReceiver(64), fail}
-			a, err := s.SpawnCActor(stopped)
-			require.NoError(t, err)
-			left := endingBadly{newReceiver(64), fail}
-			_, err = s.SpawnCActor(left)
-			require.NoError(t, err)
-
-			require.NoError(t, a.Stop())
-			<-stopped.ended
-			hookFailures(t, s, 1)
-			require.NoError(t, s.Close(soon(t)))
-			<-left.ended // by the end of the scheduler
-			hookFailures(t, s, 2)
-			assert.ErrorIs(t, a.Send(testbody.ActorAdd, word(1)), coro.ErrActorEnded)
-		})
-	}
-}
-
 // An exitingError ends the goroutine that asks it.
 type exitingError struct{ method string }
 

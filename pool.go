@@ -160,7 +160,7 @@ type Stats struct {
 	// memory. After Close it is 0.
 	AcceptPauses uint64
 
-	// Calls of hooks (WithStallHook and its like, CReceiver.Ended) that have panicked, or have
+	// Calls of hooks (WithStallHook and its like, actorc.Receiver.Ended) that have panicked, or have
 	// called runtime.Goexit. The first one of each hook is logged, by slog.
 	HookFailures uint64
 

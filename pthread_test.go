@@ -42,19 +42,6 @@ func statusLine(t *testing.T, tid int, key string) string {
 	return ""
 }
 
-// threads counts the threads of this process with the prefix in their names.
-func threads(t testing.TB, prefix string) (n int) {
-	names, err := filepath.Glob("/proc/self/task/*/comm")
-	require.NoError(t, err)
-	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil &&
-			strings.HasPrefix(string(text), prefix) {
-			n++
-		}
-	}
-	return n
-}
-
 func TestWorkersAreThreadsWithNames(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(3), coro.WithName("my-threads"))
 	for i, w := range s.Stats().PerWorker {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
+	"github.com/organzine/coro/internal/inside"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/offload"
 	"github.com/organzine/coro/internal/race"
@@ -45,6 +46,15 @@ type Scheduler struct {
 	// life ends by end when every coroutine has ended and the threads are joined
 	life context.Context
 	end  context.CancelFunc
+}
+
+func init() {
+	inside.Of = func(scheduler any) inside.Scheduler {
+		s := scheduler.(*Scheduler)
+		return inside.Scheduler{Core: s.core, Edge: &s.edge, Life: s.life, Closed: s.closed.Load,
+			Ended: &s.hooks.ended}
+	}
+	inside.Error = func(status core.Status) error { return statusError(status, ofScheduler) }
 }
 
 // New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50

@@ -37,8 +37,6 @@ func TestAStatusMeansWhatItIsAbout(t *testing.T) {
 		{core.Closed, ofScheduler, ErrClosed},
 		{core.Closed, ofChan, ErrChanClosed},
 		{core.Perm, ofScheduler, ErrPaused},
-		{core.Stale, ofActor, ErrActorEnded},
-		{core.Overflow, ofActor, ErrMailboxFull},
 		{core.Perm, ofObject, ErrNotLocked},
 		{core.Deadlock, ofObject, ErrLockedAlready},
 		{core.Invalid, ofObject, ErrDestroyed},

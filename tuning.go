@@ -64,7 +64,7 @@ const (
 	garbageMost = 1 << 20
 )
 
-// Go bodies, and what comes to Go from C: bodies.go, executor.go, poller.go, cactor.go.
+// Go bodies, and what comes to Go from C: bodies.go, executor.go, poller.go.
 const (
 	// poolShare is the most bodies that an executor takes from the pool's queue at once. The
 	// rest is for the other executors (bench body).
@@ -72,10 +72,6 @@ const (
 
 	// itemsAtOnce is the most runnable bodies that are taken from C's list at once (bench body).
 	itemsAtOnce = 64
-
-	// cBatch is the most messages of an actor in C that a receiver in Go is given by one call
-	// (docs/go-actors.md; bench actor).
-	cBatch = 64
 
 	// poolSpins is how often an executor looks at the inbox before it becomes idle, spin.Turns
 	// turns of a loop apart: 1 µs, less than a wake-up (bench body).

@@ -1,4 +1,5 @@
-// Package actorc joins the actors of package actor with those in C ([docs/actors.md]): each sends
+// Package actorc is the Go side of the actors in C ([docs/actors.md]): Go sends to them and asks
+// them, and handles the messages of some. It joins them with the actors of package actor: each sends
 // to the other as to its own.
 //
 // [docs/actors.md]: https://github.com/organzine/coro/blob/main/docs/actors.md
@@ -25,12 +26,12 @@ const (
 )
 
 // Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind
-// that the actor knows (coro.CActor.Send). M has no Go pointers, and coro.CMessageBytes bytes at
+// that the actor knows (Actor.Send). M has no Go pointers, and MessageBytes bytes at
 // most; else the error is a *coro.OptionError. Where the mailbox in C is full, Send of the
 // reference tries again, after 50 µs and then after twice the time, up to 10 ms. An actor in C
 // that has ended is an actor.ErrStopped.
-func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], error) {
-	if err := coro.CheckCMessage[M](); err != nil {
+func Of[M any](y *actor.System, to Actor, kind uint32) (actor.Ref[M], error) {
+	if err := CheckMessage[M](); err != nil {
 		if e := (*coro.OptionError)(nil); errors.As(err, &e) {
 			e.What = "actorc.Of"
 		}
@@ -59,11 +60,8 @@ func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], erro
 
 // errorOf is an error of an actor in C as package actor has it.
 func errorOf(err error) error {
-	switch {
-	case errors.Is(err, coro.ErrActorEnded), errors.Is(err, coro.ErrClosed):
+	if errors.Is(err, coro.ErrClosed) {
 		return fmt.Errorf("%w: %w", actor.ErrStopped, err)
-	case errors.Is(err, coro.ErrMailboxFull):
-		return fmt.Errorf("%w: %w", actor.ErrFull, err)
 	}
 	return err
 }
@@ -72,25 +70,24 @@ func errorOf(err error) error {
 // copies what it keeps; it must not wait. Where to's mailbox is full, messages wait in C, in
 // order. A message that decode refuses, and one that `to` does not take since it has ended, is a
 // dead letter in C. The actor in C is stopped by its own Stop or Drain, and ends with s.
-func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(coro.CMessage) (M, error)) (
-	coro.CActor, error,
+func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(Message) (M, error)) (
+	Actor, error,
 ) {
 	if decode == nil || to == (actor.Ref[M]{}) {
-		return 0, &coro.OptionError{What: "actorc.In", Value: nil,
-			Reason: "needs a reference, and a function that decodes messages"}
+		return 0, refused("actorc.In", nil, "needs a reference, and a function that decodes messages")
 	}
-	return s.SpawnCActor(&receiver[M]{to: to, decode: decode})
+	return Spawn(s, &receiver[M]{to: to, decode: decode})
 }
 
 // A receiver hands messages over to an actor.
 type receiver[M any] struct {
 	to     actor.Ref[M]
-	decode func(coro.CMessage) (M, error)
+	decode func(Message) (M, error)
 	left   M // the message that Wait gets, and what is wrong with it
 	err    error
 }
 
-func (r *receiver[M]) Receive(messages []coro.CMessage) int {
+func (r *receiver[M]) Receive(messages []Message) int {
 	for i, m := range messages {
 		r.decodes(m)
 		if r.err != nil || r.to.Tell(r.left) != nil {
@@ -101,7 +98,7 @@ func (r *receiver[M]) Receive(messages []coro.CMessage) int {
 }
 
 // decodes decodes m. A panic of decode is an error.
-func (r *receiver[M]) decodes(m coro.CMessage) {
+func (r *receiver[M]) decodes(m Message) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.err = fmt.Errorf("actorc: decode has panicked: %v", v)
@@ -110,7 +107,7 @@ func (r *receiver[M]) decodes(m coro.CMessage) {
 	r.left, r.err = r.decode(m)
 }
 
-func (r *receiver[M]) Wait(ctx context.Context, _ coro.CMessage) error {
+func (r *receiver[M]) Wait(ctx context.Context, _ Message) error {
 	if r.err != nil {
 		return r.err
 	}

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { corotest.Main(m) }
 
 var (
-	spawnC = coro.MustFunc[testbody.Actor, coro.CActor](testbody.ActorSpawn)
+	spawnC = coro.MustFunc[testbody.Actor, actorc.Actor](testbody.ActorSpawn)
 	flood  = coro.MustFunc[testbody.Flood, uint64](testbody.ActorFlood)
 	ask    = coro.MustFunc[testbody.Question, testbody.ActorAnswer](testbody.ActorAsk)
 )
@@ -68,7 +68,7 @@ func TestThereAndBack(t *testing.T) {
 		}
 		last, err := actor.Spawn(y, func() *adder { return end }, opts...)
 		require.NoError(t, err)
-		entry, err := actorc.In(s, last, func(m coro.CMessage) (uint64, error) {
+		entry, err := actorc.In(s, last, func(m actorc.Message) (uint64, error) {
 			return binary.NativeEndian.Uint64(m.Payload()), nil
 		})
 		require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestThereAndBack(t *testing.T) {
 		}()
 		require.EqualValues(t, n*(n+1)/2, <-end.done)
 		require.False(t, end.disorder)
-		sum, err := coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+		sum, err := actorc.Ask[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, n*(n+1)/2, sum)
 
@@ -102,7 +102,7 @@ func TestCAsksGo(t *testing.T) {
 	s, y, ctx := open(t)
 	type question struct {
 		word  uint64
-		asker coro.CAsker
+		asker actorc.Asker
 	}
 	doubles, err := actor.Spawn(y, func() actor.Func[question] {
 		return func(_ *actor.Context[question], q question) error {
@@ -110,7 +110,7 @@ func TestCAsksGo(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	c, err := actorc.In(s, doubles, func(m coro.CMessage) (question, error) {
+	c, err := actorc.In(s, doubles, func(m actorc.Message) (question, error) {
 		asker, ok := m.Asker()
 		if !ok {
 			return question{}, errors.New("no question")
@@ -138,7 +138,7 @@ func TestDecodeThatPanics(t *testing.T) {
 	end := &adder{end: n, done: make(chan uint64, 1)}
 	to, err := actor.Spawn(y, func() *adder { return end })
 	require.NoError(t, err)
-	c, err := actorc.In(s, to, func(m coro.CMessage) (uint64, error) {
+	c, err := actorc.In(s, to, func(m actorc.Message) (uint64, error) {
 		w := binary.NativeEndian.Uint64(m.Payload())
 		if w%10 == 5 {
 			panic("as the test wants")
@@ -157,7 +157,7 @@ func TestTheActorOfGoEnds(t *testing.T) {
 	s, y, ctx := open(t)
 	to, err := actor.Spawn(y, func() *adder { return &adder{} })
 	require.NoError(t, err)
-	c, err := actorc.In(s, to, func(coro.CMessage) (uint64, error) { return 1, nil })
+	c, err := actorc.In(s, to, func(actorc.Message) (uint64, error) { return 1, nil })
 	require.NoError(t, err)
 	to.Stop()
 	<-to.Done()
@@ -174,7 +174,7 @@ func TestTheActorsInCEnd(t *testing.T) {
 	end := &adder{end: n + 1, done: make(chan uint64, 1)}
 	to, err := actor.Spawn(y, func() *adder { return end })
 	require.NoError(t, err)
-	decode := func(m coro.CMessage) (uint64, error) {
+	decode := func(m actorc.Message) (uint64, error) {
 		return binary.NativeEndian.Uint64(m.Payload()), nil
 	}
 	drained, err := actorc.In(s, to, decode)
@@ -185,7 +185,7 @@ func TestTheActorsInCEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, drained.Drain())
 	require.NoError(t, s.Wait(ctx))
-	require.ErrorIs(t, drained.Stop(), coro.ErrActorEnded)
+	require.ErrorIs(t, drained.Stop(), actorc.ErrEnded)
 	require.NoError(t, s.Close(ctx))
 	require.Zero(t, s.Stats().HookFailures)
 	require.NoError(t, to.Tell(n+1))
@@ -202,9 +202,9 @@ func TestSendWaitsForRoomInC(t *testing.T) {
 	for range 1000 {
 		require.NoError(t, r.Send(ctx, 1))
 	}
-	sum, err := coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
-	for errors.Is(err, coro.ErrMailboxFull) {
-		sum, err = coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+	sum, err := actorc.Ask[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+	for errors.Is(err, actorc.ErrMailboxFull) {
+		sum, err = actorc.Ask[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
 	}
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, sum)
@@ -218,7 +218,7 @@ func TestWhatCannotBeJoined(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 	_, err = actorc.Of[[49]byte](y, 1, 0)
 	require.ErrorAs(t, err, &wrong)
-	_, err = actorc.In(s, actor.Ref[int]{}, func(coro.CMessage) (int, error) { return 0, nil })
+	_, err = actorc.In(s, actor.Ref[int]{}, func(actorc.Message) (int, error) { return 0, nil })
 	require.ErrorAs(t, err, &wrong)
 	_, err = actor.Forward[int](y, nil, nil)
 	require.ErrorIs(t, err, actor.ErrOption)

@@ -20,7 +20,7 @@ func TestTypesOfTheCommandLine(t *testing.T) {
 			"-type", "struct ids", "-type", "enum kind", "-type", "only", "-type", "others", "-type", "coro_ended",
 			"-name", "only=Just")
 		for _, want := range []string{
-			"type Ids struct {\n\tFD    [2]coro.FD\n\tActor coro.CActor\n\tGo    coro.FuncID\n\tIn    IdsIn\n}\n",
+			"type Ids struct {\n\tFD    [2]coro.FD\n\tActor actorc.Actor\n\tGo    coro.FuncID\n\tIn    IdsIn\n}\n",
 			"type IdsIn struct {\n\tH coro.Handle\n}\n", "KindB Kind = 1\n", "type Just struct {\n\tC byte\n}\n",
 			"type CoroEnded struct", "#include \"coro_actor.h\"\n#include \"t.h\"\n", "CORO_SAME(KIND_B == 1);",
 			"CORO_SAME(offsetof(struct ids, actor) == 16);", "[unsafe.Offsetof(Ids{}.Actor)-16]",

@@ -138,7 +138,7 @@ func onlyCxx(t *die) string {
 var coroTypes = map[string]string{
 	"coro_handle": "coro.Handle",
 	"coro_fd":     "coro.FD",
-	"coro_actor":  "coro.CActor",
+	"coro_actor":  "actorc.Actor",
 	"coro_go_id":  "coro.FuncID",
 }
 
@@ -150,7 +150,11 @@ func (g *generator) coroType(t *die) (goType, bool) {
 	if name == "" || !isCoro(file) || number == nil || number.Tag != dwarf.TagBaseType {
 		return goType{}, false
 	}
-	g.usesCoro = true
+	if strings.HasPrefix(name, "actorc.") {
+		g.usesActors = true
+	} else {
+		g.usesCoro = true
+	}
 	size := number.number(dwarf.AttrByteSize)
 	return goType{text: name, size: size, align: size}, true
 }

@@ -16,16 +16,17 @@ import (
 // A generator collects what the Go file will have.
 type generator struct {
 	*config
-	comments sources
-	taken    map[string]taker  // by Go name
-	used     map[string]bool   // by flag and C name
-	byName   map[string]*named // by C name
-	seen     map[use]*named
-	inHeader map[string][]string // header -> bodies that each file gets which includes it
-	headers  []string
-	types    []*named
-	bodies   []goBody
-	usesCoro bool // the Go file uses package coro
+	comments   sources
+	taken      map[string]taker  // by Go name
+	used       map[string]bool   // by flag and C name
+	byName     map[string]*named // by C name
+	seen       map[use]*named
+	inHeader   map[string][]string // header -> bodies that each file gets which includes it
+	headers    []string
+	types      []*named
+	bodies     []goBody
+	usesCoro   bool // the Go file uses package coro
+	usesActors bool // the Go file uses package actorc
 }
 
 // A use is a struct of one C file, and its name there.
@@ -214,7 +215,11 @@ func (g *generator) text() ([]byte, error) {
 	if !g.usesCoro { // the program needs it for coro.h
 		b.WriteString("_ ")
 	}
-	b.WriteString("\"github.com/organzine/coro\"\n)\n")
+	b.WriteString("\"github.com/organzine/coro\"\n")
+	if g.usesActors {
+		b.WriteString("\"github.com/organzine/coro/actor/actorc\"\n")
+	}
+	b.WriteString(")\n")
 	for _, f := range g.bodies {
 		b.WriteString("\n")
 		writeDoc(&b, f.comment())

@@ -103,6 +103,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/actor/actorc"
 )
 
 // GenbodyAdd adds up what the members are.
@@ -204,7 +205,7 @@ type Painting struct {
 // What coro.h has numbers for, and Go has types for.
 type Ids struct {
 	FD     [2]coro.FD
-	Actor  coro.CActor
+	Actor  actorc.Actor
 	Handle coro.Handle
 	Go     coro.FuncID
 }

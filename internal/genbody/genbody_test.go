@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/actor/actorc"
 )
 
 func result[A, R any](t *testing.T, s *coro.Scheduler, f coro.Func[A, R], arg A) (*coro.Task[R], R) {
@@ -94,7 +95,7 @@ func TestAGeneratedBodyServes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "there and back", string(text))
 
-	_, ids := result(t, s, GenbodyIds, Ids{[2]coro.FD{1, 2}, coro.CActor(3), coro.Handle(4), coro.FuncID(5)})
+	_, ids := result(t, s, GenbodyIds, Ids{[2]coro.FD{1, 2}, actorc.Actor(3), coro.Handle(4), coro.FuncID(5)})
 	assert.Equal(t, Ids{[2]coro.FD{2, 1}, 3, 4, 5}, ids)
 }
 

@@ -3,6 +3,10 @@ package plain
 
 import "reflect"
 
+// PointsIntoGo is the reason to refuse a type that holds the type %v.
+const PointsIntoGo = "contains %v, which points into Go: " +
+	"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr"
+
 // PointerIn returns a type inside t that holds a Go pointer, or nil.
 func PointerIn(t reflect.Type) reflect.Type {
 	switch t.Kind() {

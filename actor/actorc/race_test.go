@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package actorc_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/actor/actorc"
 	"github.com/organzine/coro/internal/testbody"
 )
 
@@ -30,7 +31,7 @@ type reader struct {
 	ended  atomic.Bool
 }
 
-func (r *reader) take(m coro.CMessage) {
+func (r *reader) take(m actorc.Message) {
 	if asker, ok := m.Asker(); ok {
 		*r.answer++
 		_ = asker.Answer(word(r.sum))
@@ -39,7 +40,7 @@ func (r *reader) take(m coro.CMessage) {
 	r.sum += r.cells[binary.NativeEndian.Uint64(m.Payload())]
 }
 
-func (r *reader) Receive(list []coro.CMessage) int {
+func (r *reader) Receive(list []actorc.Message) int {
 	if r.waits {
 		return 0
 	}
@@ -49,17 +50,17 @@ func (r *reader) Receive(list []coro.CMessage) int {
 	return len(list)
 }
 
-func (r *reader) Wait(_ context.Context, m coro.CMessage) error { r.take(m); return nil }
+func (r *reader) Wait(_ context.Context, m actorc.Message) error { r.take(m); return nil }
 
 func (r *reader) Ended() {
 	r.end = *r.atEnd
 	r.ended.Store(true)
 }
 
-// spawnReader spawns a reader. Its fields are written before SpawnCActor, which its calls follow.
-func spawnReader(t *testing.T, s *coro.Scheduler, waits bool, n int) (*reader, coro.CActor) {
+// spawnReader spawns a reader. Its fields are written before Spawn, which its calls follow.
+func spawnReader(t *testing.T, s *coro.Scheduler, waits bool, n int) (*reader, actorc.Actor) {
 	r := &reader{cells: make([]uint64, n), waits: waits, answer: new(uint64), atEnd: new(uint64)}
-	a, err := s.SpawnCActor(r)
+	a, err := actorc.Spawn(s, r)
 	require.NoError(t, err)
 	return r, a
 }
@@ -84,7 +85,7 @@ func TestRaceWhatASenderHasWrittenIsSeen(t *testing.T) {
 			}
 			sending.Wait()
 			// a question of another scheduler than the actor's
-			_, err := coro.AskC[uint64, uint64](soon(t), other, a, testbody.ActorSum, 0)
+			_, err := actorc.Ask[uint64, uint64](soon(t), other, a, testbody.ActorSum, 0)
 			require.NoError(t, err)
 			require.EqualValues(t, 1, *r.answer)
 			*r.atEnd = 7

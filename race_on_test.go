@@ -1,5 +1,0 @@
-//go:build cgo && race
-
-package coro_test
-
-const raceDetector = true
