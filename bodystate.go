@@ -48,8 +48,8 @@ func step(state uint64) (uint64, bool) {
 	return state, false
 }
 
-// signal adds a flag and permits. runnable: the caller must have the coroutine resumed. If the
-// coroutine is full then, the caller tells the core.
+// signal adds a flag and permits. runnable: the caller must see to it that the coroutine is
+// resumed. If the coroutine is full then, the caller tells the core.
 func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err error) {
 	for {
 		old := c.state.Load()

@@ -41,7 +41,7 @@ func (s *chaos) ask(r *rand.Rand, deadline time.Duration) {
 	}
 }
 
-// askThen is AskThen, of which all answers are awaited.
+// askThen is AskThen, and counts the answers that are awaited.
 func (s *chaos) askThen(st *chaosState, c *Context[chaosMessage], r *rand.Rand) {
 	id := s.number()
 	if id == 0 {

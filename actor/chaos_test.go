@@ -204,7 +204,7 @@ func (s *chaos) begin(r *rand.Rand) {
 	}
 }
 
-// within has f done before long. A hang is told with what all goroutines are at.
+// within calls f, which has to return before long. A hang is told with what all goroutines are at.
 func (s *chaos) within(f func()) {
 	timer := time.AfterFunc(4*time.Minute, func() {
 		var text strings.Builder

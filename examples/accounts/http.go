@@ -48,7 +48,7 @@ func read(w http.ResponseWriter, r *http.Request) (o order, err error) {
 	return o, nil
 }
 
-// answer has a request handled, unless it is wrong, and answers. A refusal has its status.
+// answer hands a request to the bank, unless it is wrong, and answers. A refusal has its status.
 // Everything else is 503: whether the request is done is not known.
 func (s *service) answer(w http.ResponseWriter, r *http.Request, m record, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.limit)

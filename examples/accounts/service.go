@@ -67,7 +67,7 @@ func open(cfg config) (*service, error) {
 	return s, nil
 }
 
-// do has a request handled, and returns the balance after it.
+// do hands a request to the bank, and returns the balance after it.
 func (s *service) do(ctx context.Context, r record) (int64, error) {
 	return actor.Ask(ctx, s.bank, func(to actor.Reply[int64]) any { return request{r, to} })
 }

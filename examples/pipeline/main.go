@@ -1,5 +1,5 @@
-// Command pipeline sends a stream of blocks through four stages, of which two have Go bodies and
-// two have C bodies:
+// Command pipeline sends a stream of blocks through four stages, two with Go bodies and two with C
+// bodies:
 //
 //	source (Go) ──► scramble (C) ──► sum_up (C) ──► sink (Go)
 //	   ▲                                              │

@@ -140,7 +140,7 @@ func (c *pgxSystem) close() error {
 	})
 }
 
-// each calls f with 0 to n-1, in goroutines of which at most width are alive at a time.
+// each calls f with 0 to n-1, in goroutines: at most width are alive at a time.
 func each(n, width int, f func(i int) error) error {
 	var wait sync.WaitGroup
 	errs := make([]error, n)

@@ -126,8 +126,8 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	return status, failure
 }
 
-// Arm has the bell rung from now on: Go is about to sleep. The caller looks once more at what came
-// before.
+// Arm asks for a ring of the bell at each end from now on: Go is about to sleep. The caller looks
+// once more at what came before.
 func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.bell.go_sleeps)), 1) }
 
 // WaitRest counts the goroutines that want the bell at each rest.

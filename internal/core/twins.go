@@ -139,8 +139,8 @@ func (j Joinable) unjoin(by Joinable, word uint64) bool {
 		j.gen|joinCoroutine|uint64(uint32(by.Handle())), word)
 }
 
-// Register has the id put on the scheduler's list of the done when the end comes. It returns false
-// if the end has come, or somebody else joins j.
+// Register asks for the id on the scheduler's list of the done: the end puts it there. It returns
+// false if the end has come, or somebody else joins j.
 func (j Joinable) Register(id uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }

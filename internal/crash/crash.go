@@ -201,7 +201,7 @@ func renamed() {
 	run(C.crash_here, coro.FuncName("her body"))
 }
 
-// called has the coroutine run on the goroutine's thread: its worker sleeps.
+// called runs the coroutine on the goroutine's thread: its worker sleeps.
 func called(fn unsafe.Pointer) func() {
 	return func() {
 		s := newScheduler()
@@ -213,7 +213,7 @@ func called(fn unsafe.Pointer) func() {
 	}
 }
 
-// many has the coroutine run as called does, by CallN.
+// many runs the coroutine as called does, by CallN.
 func many(fn unsafe.Pointer, opts ...coro.FuncOption) func() {
 	return func() {
 		s := newScheduler()

@@ -47,7 +47,7 @@ void depositor(void *arg, void *result); /* coro_mutex *: adds 1 to goods, with 
 /* coro_rwlock *: result int64_t, what is in the table */
 void auditor(void *arg, void *result);
 void runner(void *arg, void *result); /* coro_latch *: counts it down */
-/* coro_once *: has the table made; result int64_t, what is in it */
+/* coro_once *: makes the table; result int64_t, what is in it */
 void user(void *arg, void *result);
 intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
 void echo(void *arg, void *result);           /* coro_fd: sends back what comes, and closes it */

@@ -28,7 +28,7 @@ struct testbody_joined {
 void testbody_join_failed(void *arg, void *result);
 
 /* An order at a book. The trader waits for it to be filled. If it is canceled instead, it takes the
- * order back, waits for the answer, and has the audit written. */
+ * order back, waits for the answer, and calls Go, which writes the audit. */
 struct testbody_order {
 	int64_t id, cancels; /* 1: take it back */
 };

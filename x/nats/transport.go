@@ -26,8 +26,7 @@ type link interface {
 	// is not; natsgo.ErrConnectionClosed, if they will never say anything again; or another
 	// error.
 	check(ctx context.Context) error
-	// inbox has answers delivered to f. An answer is for an address that begins with the
-	// prefix.
+	// inbox lets answers come to f. An answer is for an address that begins with the prefix.
 	inbox(f func(address string, m *message)) (prefix string, err error)
 	answer(address string, m *message) error
 	close()

@@ -55,7 +55,7 @@
  *               leave the block, then wait. A try block may suspend. coro_exit and its like run
  *               no destructors.
  *   Go          A coroutine must not call into Go by itself: its stack is not one that Go can grow
- *               or scan. coro_call_go has it done.
+ *               or scan. coro_call_go makes the call.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
  */
 #ifndef CORO_H

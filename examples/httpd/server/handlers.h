@@ -10,7 +10,7 @@
 
 #include "coro.h"
 
-/* The Go functions of which handlers have the answers, []byte from []byte. */
+/* The Go functions whose answers handlers send, []byte from []byte. */
 struct go_functions {
 	coro_go_id inlined, offloaded;
 };
