@@ -33,7 +33,7 @@ type object struct {
 	self    *object // the original; nil: a zero value
 	edge    *race.Edge
 	spinner spin.Spinner
-	state   atomic.Uint32 // the original's; changed with the lock of s.loans
+	state   atomic.Uint32 // the original's; changed with the lock of s.exposures
 	sample  sample
 	base    coreObject
 	room    uintptr // bytes in C besides the object itself
@@ -41,13 +41,13 @@ type object struct {
 
 // The states of an object.
 const (
-	unlent = iota // C was never given the address
-	lent
+	private = iota // C was never given the address
+	exposed        // C was given it
 	freed
 )
 
-// loans are the objects whose addresses C has.
-type loans struct {
+// exposures are the objects whose addresses C has.
+type exposures struct {
 	mu      sync.Mutex
 	objects map[*object]struct{}
 }
@@ -93,15 +93,15 @@ func (o *object) original(method string) *object {
 // After Free, Address is 0, which C refuses with CORO_EINVAL.
 func (o *object) Address() uintptr {
 	o = o.original("Address")
-	if o.state.Load() != lent && !o.lend() {
+	if o.state.Load() != exposed && !o.expose() {
 		return 0
 	}
 	return o.base.Address()
 }
 
-// lend has s refer to o. False: o is freed.
-func (o *object) lend() bool {
-	l := &o.s.loans
+// expose makes s refer to o. False: o is freed.
+func (o *object) expose() bool {
+	l := &o.s.exposures
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.state.Load() == freed {
@@ -111,7 +111,7 @@ func (o *object) lend() bool {
 		l.objects = make(map[*object]struct{})
 	}
 	l.objects[o] = struct{}{}
-	o.state.Store(lent)
+	o.state.Store(exposed)
 	return true
 }
 
@@ -130,7 +130,7 @@ func (o *object) lend() bool {
 // freed too. Free does not block, and costs some 100 ns.
 func (o *object) Free() error {
 	o = o.original("Free")
-	l := &o.s.loans
+	l := &o.s.exposures
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.state.Load() == freed {

@@ -36,7 +36,7 @@ type Scheduler struct {
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
-	loans      loans
+	exposures  exposures
 	leaders    atomic.Int64 // coroutines that lead a CallN (kernel/many.h)
 
 	runs   sync.RWMutex  // held for reading by a run
