@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -52,9 +53,11 @@ func main() {
 	flag.DurationVar(&l.Header, "header", l.Header, "how long a header may take")
 	flag.DurationVar(&l.Body, "body", l.Body, "how long a body may take")
 	flag.DurationVar(&l.Write, "write", l.Write, "how long a write may take")
+	requests := flag.Uint("requests", uint(l.Requests), "how many requests a connection may make")
 	linger := flag.Duration("linger", 2*time.Second,
 		"how long to wait for the client to have the last response")
 	flag.Parse()
+	l.Requests = uint32(min(*requests, math.MaxUint32))
 	server.Configure(l, inline, offloaded)
 	if err := run(*address, *workers, *connections, *grace, *linger); err != nil {
 		log.Fatal(err)

@@ -361,7 +361,7 @@ func (c *client) run(s *server, ended *atomic.Bool, begun *sync.WaitGroup) {
 // SIGTERM comes while clients send. What is under way is answered, wherever it is; every client
 // knows what was answered; the server ends at once when the last one has its answer.
 func TestTheEndLosesNothing(t *testing.T) {
-	s := start(t, "-linger", "10s")
+	s := start(t, "-linger", "10s", "-requests", "1000000000") // else a fast client is told to close
 	var ended atomic.Bool
 	var begun, all sync.WaitGroup
 	var list []*client
