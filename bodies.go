@@ -11,7 +11,7 @@ import (
 )
 
 // An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker
-// (csrc/kernel/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
+// (csrc/border/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
 // set of executors, goroutines that resume bodies in turn. Each has a queue and a next one of its
 // own, from which the others steal when they have nothing.
 //

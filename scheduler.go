@@ -37,7 +37,7 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 	exposures  exposures
-	leaders    atomic.Int64 // coroutines that lead a CallN (kernel/many.h)
+	leaders    atomic.Int64 // coroutines that lead a CallN (border/many.h)
 
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more

@@ -18,7 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # The most files in a circle, by room.
-limits="base 1 kernel 27 sync 2 io 7 actor 11 dispatch 1"
+limits="base 1 kernel 18 border 1 sync 2 io 7 actor 11 dispatch 1"
 
 # floors ROOT [arrows] - the table of the core in ROOT/csrc; what is wrong begins with "wrong:".
 floors() {
@@ -85,7 +85,7 @@ for my $room (@rooms) {
 	}
 }
 
-my (%calls, @wrong);
+my (%calls, @wrong, @later);
 for my $from (sort keys %text) {
 	my ($room) = split m{/}, $from;
 	# not the name of a type
@@ -138,10 +138,11 @@ for my $room (@rooms) {
 for my $file (sort glob "$root/kernel/*.h") {
 	my ($code, @others) = code($file);
 	my %named = map { $_ => 1 } "$code @others" =~ /\b(\w+)\b/g;
-	push @wrong, "$file names the border's $_" =~ s{^\Q$root/}{}r
+	push @later, "$file names the border's $_" =~ s{^\Q$root/}{}r
 		for sort grep { $named{$_} } keys %border;
 }
 print "wrong: $_\n" for @wrong;
+print "not yet wrong: $_\n" for @later;
 PERL
 }
 

@@ -3,9 +3,11 @@
 #
 #   1. a file includes only "room/file.h" of its own room or of one below it, and "coro.h"; those of
 #      io also "coro_io.h". io lies above sync, of which it includes sync/source.h alone
-#   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
-#   3. it uses no name of the kernel that kernel.h's list does not have; and the list has no name that
-#      none of them uses
+#   2. a room above includes nothing of the kernel but kernel/kernel.h, and nothing of the border but
+#      border/border.h. The border alone includes all of the kernel: a thread that lends itself is a
+#      worker
+#   3. it uses no name of these two that the head of kernel.h, or of border.h, does not list; and
+#      these lists have no name that none of them uses
 #   4. it does not look into the kernel's structures (worker, record, scheduler)
 #   5. each header's include guard is its own: of two with one guard, the second is not read
 #   6. no room calls up: what an object of a room leaves undefined is defined in it or below it
@@ -15,8 +17,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../csrc"
 
 # What each room may include, besides itself.
-declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel sync" [actor]="base kernel sync" [dispatch]="base")
-rooms="base kernel sync io actor dispatch"
+# (The kernel includes the border until it asks by a table.)
+declare -A below=([base]="" [kernel]="base border" [border]="base kernel"
+	[sync]="base kernel border" [io]="base kernel border sync" [actor]="base kernel border sync" [dispatch]="base")
+rooms="base kernel border sync io actor dispatch"
 # --below prints that, for floors.sh.
 if [[ ${1:-} == --below ]]; then
 	for room in $rooms; do echo "$room ${below[$room]}"; done
@@ -27,13 +31,16 @@ fail() { echo "rooms.sh: $*" >&2; failed=1; }
 
 names() { grep -ohE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' "$@" | sort -u; }
 
-# The names that kernel.h lists, in its first comment. --listed prints them, for shape.sh.
-allowed=$(sed -n '1,/\*\//p' kernel/kernel.h | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u)
+# listed ROOM - the names that its ROOM.h lists, in its first comment. --listed prints those of the
+# kernel, for shape.sh.
+listed() {
+	sed -n '1,/\*\//p' "$1/$1.h" | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u
+}
 if [[ ${1:-} == --listed ]]; then
-	echo "$allowed"
+	listed kernel
 	exit
 fi
-declared=$(names kernel/*.h)
+above="sync io actor" # the rooms that both lists are for
 own_or_base=$(names base/*.h)
 
 for room in $rooms; do
@@ -47,22 +54,31 @@ for room in $rooms; do
 				fail "$file includes \"$header\", which is not below $room"
 			elif [[ $from == sync && $room != sync && $header != sync/source.h ]]; then
 				fail "$file includes \"$header\": include sync/source.h"
-			elif [[ $from == kernel && $room != kernel && $header != kernel/kernel.h ]]; then
-				fail "$file includes \"$header\": include kernel/kernel.h"
+			elif [[ " $above " == *" $room "* && ($from == kernel || $from == border) &&
+				$header != "$from/$from.h" ]]; then
+				fail "$file includes \"$header\": include $from/$from.h"
 			fi
 		done < <(sed -nE 's/^#include "([^"]+)".*/\1/p' "$file")
 	done
-	[[ " ${below[$room]} " == *" kernel "* ]] || continue
-	own=$(names "$room"/*.h "$room"/*.c | comm -23 - <(echo "$declared"))
-	while read -r name; do
-		fail "$room uses $name, which kernel.h does not list: $(grep -lE "\b$name\b" "$room"/*.[ch] | tr '\n' ' ')"
-	done < <(names "$room"/*.[ch] | comm -12 - <(echo "$declared") | comm -23 - <(echo "$allowed") |
-		comm -23 - <(echo "$own_or_base") | comm -23 - <(echo "$own"))
 done
 
-while read -r name; do
-	fail "kernel.h lists $name, which no room uses"
-done < <(comm -23 <(echo "$allowed") <(names {sync,io,actor,dispatch}/*.[ch]))
+for below_them in kernel border; do
+	allowed=$(listed $below_them)
+	declared=$(names $below_them/*.h)
+	[[ $below_them == kernel ]] || declared=$(comm -23 <(echo "$declared") <(names kernel/*.h))
+	for room in $above; do
+		own=$(names "$room"/*.h "$room"/*.c | comm -23 - <(echo "$declared"))
+		while read -r name; do
+			fail "$room uses $name, which $below_them.h does not list:" \
+				"$(grep -lE "\b$name\b" "$room"/*.[ch] | tr '\n' ' ')"
+		done < <(names "$room"/*.[ch] | comm -12 - <(echo "$declared") |
+			comm -23 - <(echo "$allowed") | comm -23 - <(echo "$own_or_base") |
+			comm -23 - <(echo "$own"))
+	done
+	while read -r name; do
+		fail "$below_them.h lists $name, which no room uses"
+	done < <(comm -23 <(echo "$allowed") <(names {sync,io,actor}/*.[ch]))
+done
 
 # 4: the room is compiled with other structures of the same names, which have no members. The
 # kernel's inline functions keep the true ones. What they return is cast.
@@ -73,10 +89,10 @@ structs="coroi_worker coroi_rec coro_scheduler"
 	echo '#include "coro.h"'
 	echo 'typedef struct true_coro_scheduler true_coro_scheduler;'
 	printf '#define %s true_%s\n' $(printf '%s\n' $structs | sed 's/.*/& &/')
-	echo '#include "kernel/kernel.h"'
+	printf '#include "%s"\n' {kernel/kernel,border/border}.h
 	printf '#undef %s\n' $structs
 	returns="struct (${structs// /|}) \*(coroi_\w+)\("
-	sed -nE "s/.*$returns.*/#define \2(...) ((struct \1 *)\2(__VA_ARGS__))/p" kernel/*.h base/*.h |
+	sed -nE "s/.*$returns.*/#define \2(...) ((struct \1 *)\2(__VA_ARGS__))/p" {kernel,border,base}/*.h |
 		sort -u
 } >"$hidden/hidden.h"
 # looks FILE - the errors of FILE compiled so.
@@ -89,8 +105,7 @@ for planted in 'coroi_self()->id' 'coroi_current(coroi_self())->flags' \
 	echo "int planted(void) { return $planted; }" >"$hidden/planted.c"
 	[[ -n $(looks "$hidden/planted.c") ]] || fail "step 4 does not find $planted"
 done
-for room in $rooms; do
-	[[ " ${below[$room]} " == *" kernel "* ]] || continue
+for room in $above; do
 	for file in "$room"/*.c; do
 		while read -r line; do
 			fail "$line: only the kernel looks into its structures"

@@ -20,7 +20,7 @@ long    5      -  functions of the core with more than 50 lines
 words   231    -  rows of docs/internals/words.md
 "
 
-core=(base/*.[chS] kernel/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)
+core=(base/*.[chS] kernel/*.[ch] border/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)
 tuned='^#define +[A-Z0-9_]+_(NS|US|LEAST|EVERY|TURNS|RELAX) '
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

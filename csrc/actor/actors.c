@@ -3,6 +3,7 @@
 #include "actor/home.h"
 
 #include "base/sys.h"
+#include "border/border.h"
 
 #include <string.h>
 
@@ -426,7 +427,7 @@ __attribute__((constructor)) static void actors_register(void)
 	coroi_tasks = (struct coroi_tasks){
 		.fn = coroi_turn,
 		.ended = coroi_turn_ended,
-		.promise = promise,
 		.settle = coroi_settle,
 	};
+	coroi_task_promise = promise;
 }

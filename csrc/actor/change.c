@@ -2,6 +2,8 @@
 /* change.c - S1, S2, H3 and C2 of box.h, the general way: see change.h. */
 #include "actor/change.h"
 
+#include "border/border.h"
+
 COROI_COLD void coroi_ask_home(const struct coroi_actors *all, uint32_t worker)
 {
 	coroi_task_ask(coroi_worker_at(all->sched, worker));

@@ -1,7 +1,7 @@
 /*
  * lend_copy.c - lend.c of the explored copy, and its thread-local hint.
  */
-#include "kernel/lend.c"
+#include "border/lend.c"
 
 #include "world.h"
 

@@ -3,8 +3,8 @@
  */
 #include "world.h"
 
-#include "kernel/gocall.h"
-#include "kernel/lend.h"
+#include "border/gocall.h"
+#include "border/lend.h"
 
 static struct {
 	coro_handle x;

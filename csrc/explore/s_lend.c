@@ -5,7 +5,7 @@
  */
 #include "s_lend.h"
 
-#include "kernel/brief.h"
+#include "border/brief.h"
 
 /* --------------------------------------------------------------------- pushes, and two lenders */
 

@@ -4,7 +4,7 @@
  */
 #include "s_lend.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 
 /* ------------------------------------------------------------------------------- the own thread */
 

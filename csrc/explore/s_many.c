@@ -1,10 +1,10 @@
 /*
- * s_many.c - scenarios of many calls of one function (kernel/many.h): a leader and its calls, as
+ * s_many.c - scenarios of many calls of one function (border/many.h): a leader and its calls, as
  * Func.CallN has them.
  */
 #include "world.h"
 
-#include "kernel/many.h"
+#include "border/many.h"
 
 #define CALLS  6
 #define RESULT 100 /* of call 0; of each other one more */

@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/spawn.h"
 
 static struct {

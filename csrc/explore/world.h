@@ -8,7 +8,7 @@
 
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
-#include "kernel/lend.h"
+#include "border/lend.h"
 #include "kernel/life.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"

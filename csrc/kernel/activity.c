@@ -2,8 +2,8 @@
 /* activity.c - see activity.h. */
 #include "kernel/activity.h"
 
-#include "kernel/gobell.h"
-#include "kernel/goworker.h"
+#include "border/gobell.h"
+#include "border/goworker.h"
 #include "kernel/life.h"
 #include "kernel/nostack.h"
 

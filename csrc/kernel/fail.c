@@ -10,7 +10,7 @@
 #include "kernel/wait.h"
 
 #include "kernel/life.h"
-#include "kernel/many.h"
+#include "border/many.h"
 
 /* In the upper half of a tick: the lower half is the code of a failure. No tick is as large. */
 #define CODE_ALONE (UINT64_C(0xfa11) << 48)

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "base/sys.h"
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/life.h"
 #include "kernel/run.h"

@@ -80,7 +80,7 @@
  */
 #include "kernel/idle.h"
 
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/nostack.h"
 #include "kernel/run.h"
 #include "kernel/steal.h"

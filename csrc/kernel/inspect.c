@@ -8,7 +8,7 @@
  * when they free memory of workers.
  */
 #include "kernel/dense.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/inbox.h"
 #include "kernel/inner.h"
 #include "kernel/life.h"

@@ -15,7 +15,7 @@
  */
 #include "kernel/wait.h"
 
-#include "kernel/gobell.h"
+#include "border/gobell.h"
 #include "kernel/nowait.h"
 
 #include <string.h>

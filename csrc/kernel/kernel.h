@@ -61,7 +61,6 @@
  *   coroi_on_end_elsewhere   brings a coroutine that ends on a thread that is no worker back
  *   coroi_name_thread    name a thread that works for a scheduler
  *   coroi_where_of       what the report of a fault says of a coroutine
- *   coroi_bell_ring      tell Go that there is something to look at
  *   coroi_service, coroi_service_register, coroi_service_state   what a room keeps for each
  *                        scheduler
  *   coroi_driver, coroi_set_driver   what the workers of a scheduler sleep in
@@ -76,8 +75,6 @@
  *   coroi_task_keep, coroi_task_kept, coroi_task_keeps, coroi_task_commit_kept,
  *   coroi_task_spawn_kept, coroi_task_start_locked, coroi_task_let_go_locked, coroi_task_ask
  *                        keep what the next one needs, with its worker
- *   coroi_task_lend      start one that is brief, and run it on the calling thread
- *   coroi_brief_declare, coroi_is_brief   functions that any thread may run
  *   coroi_task_here      the argument of the task that runs
  *   coroi_end_call       a call that a task has made for another is over
  *   coroi_room, coroi_room_of   what the room keeps for each worker
@@ -87,11 +84,9 @@
 #ifndef COROI_KERNEL_H
 #define COROI_KERNEL_H
 
-#include "kernel/brief.h"
 #include "kernel/budget.h"
 #include "kernel/dense.h"
 #include "kernel/driver.h"
-#include "kernel/gobell.h"
 #include "kernel/inner.h"
 #include "kernel/nowait.h"
 #include "kernel/service.h"

@@ -5,9 +5,9 @@
 #include "kernel/life.h"
 
 #include "kernel/dense.h"
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/host.h"
 #include "base/fault.h"
 #include "kernel/run.h"

@@ -2,9 +2,9 @@
 /* nostack.c - see nostack.h. */
 #include "kernel/nostack.h"
 
-#include "kernel/many.h"
+#include "border/many.h"
 
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest)
 {

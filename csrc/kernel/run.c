@@ -18,9 +18,9 @@
 #include "kernel/run.h"
 
 #include "base/extras.h"
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/host.h"
-#include "kernel/many.h"
+#include "border/many.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
 #include "kernel/steal.h"

@@ -14,7 +14,7 @@
 #include "kernel/door.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
-#include "kernel/lend.h"
+#include "border/lend.h"
 #include "base/extras.h"
 #include "base/sanitize.h"
 #include "base/switch.h"

@@ -2,7 +2,7 @@
 /* slab.c - see slab.h. */
 #include "kernel/slab.h"
 
-#include "kernel/gobell.h"
+#include "border/gobell.h"
 
 #include <string.h>
 

@@ -18,9 +18,6 @@ struct coroi_tasks {
 	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
 	 * own. Thread: the worker, in the task's coroutine; it may wait. */
 	void (*ended)(void *arg, bool aborted);
-	/* The function by whose promise the task with that argument is brief, or is not (brief.h).
-	 * The task waits in a queue, in whose door the caller is. */
-	coro_fn (*promise)(uint64_t arg);
 	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_let_go_locked or, if it
 	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
 	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
@@ -100,17 +97,6 @@ static inline void coroi_task_drop(struct coroi_worker *w)
  */
 int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool (*change)(void *),
 		     void *ctx);
-
-/*
- * coroi_task_lend - coroi_task_spawn by a thread that lends itself (lend.h): the task, which is
- * brief, runs on the calling thread, and so does what is brief and comes of it, for some 15 us.
- *
- * Thread:  any, with no lock that a brief task takes.
- * Returns: true: it was done, and *status is CORO_OK. False: nothing was done. The thread is a
- *          worker or runs a coroutine, or no worker sleeps that can be lent, or has a record.
- */
-bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
-		     int *status);
 
 /* coroi_task_put_locked - the general way of coroi_task_spawn on w, in w's door. Nobody is woken
  * for it. *out: a task was put at the back of w's queue. Returns: CORO_OK, CORO_ENOMEM. */

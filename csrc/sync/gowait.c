@@ -2,6 +2,7 @@
 /* gowait.c - see gowait.h. */
 #include "sync/gowait.h"
 
+#include "border/border.h"
 #include "kernel/kernel.h"
 
 struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id,

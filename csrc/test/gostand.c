@@ -1,9 +1,9 @@
 /* gostand.c - see gostand.h. */
 #include "gostand.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/life.h"
 #include "kernel/wait.h"
 

@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-#include "kernel/lend.h"
+#include "border/lend.h"
 
 struct coroi_worker;
 

@@ -14,8 +14,8 @@ package core
 // #cgo nocallback coroi_deadline_set
 // #cgo noescape coroi_deadline_forget
 // #cgo nocallback coroi_deadline_forget
-// #include "kernel/context.h"
-// #include "kernel/gocall.h"
+// #include "border/context.h"
+// #include "border/gocall.h"
 // #include "kernel/idle.h"
 // #include "kernel/life.h"
 // #include "kernel/wait.h"

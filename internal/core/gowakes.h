@@ -1,11 +1,11 @@
 /*
  * gowakes.h - the calls by Go that may wake coroutines. A brief function that such a call wakes
- * runs on the calling thread, once the call is through and holds nothing (kernel/lend.h).
+ * runs on the calling thread, once the call is through and holds nothing (border/lend.h).
  */
 #ifndef COROI_GOWAKES_H
 #define COROI_GOWAKES_H
 
-#include "kernel/lend.h"
+#include "border/lend.h"
 #include "sync/cond.h"
 #include "sync/gochan.h"
 #include "sync/mutex.h"

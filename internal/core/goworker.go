@@ -11,7 +11,7 @@ package core
 // #cgo noescape coroi_fail_with
 // #cgo nocallback coroi_fail_with
 // #include "kernel/idle.h"
-// #include "kernel/goworker.h"
+// #include "border/goworker.h"
 // #include "kernel/wait.h"
 import "C"
 

@@ -1,27 +1,21 @@
 //go:build cgo && linux && (amd64 || arm64)
 /* kernel.c - the room kernel as one unit, which is compiled in less time than its files one by one.
- * Four files are units of their own, as spawning is 14 % slower otherwise: gcc inlines less in a
+ * Three files are units of their own, as spawning is 14 % slower otherwise: gcc inlines less in a
  * large unit. */
 #include "base/unit.h"
 
 #include "kernel/activity.c"
 #include "kernel/batch.c"
-#include "kernel/brief.c"
-#include "kernel/context.c"
 #include "kernel/dense.c"
 #include "kernel/deque.c"
 #include "kernel/door.c"
 #include "kernel/driver.c"
 #include "kernel/fail.c"
-#include "kernel/gobell.c"
-#include "kernel/gocall.c"
-#include "kernel/goworker.c"
 #include "kernel/host.c"
 #include "kernel/idle.c"
 #include "kernel/inner.c"
 #include "kernel/inspect.c"
 #include "kernel/join.c"
-#include "kernel/many.c"
 #include "kernel/life.c"
 #include "kernel/mags.c"
 #include "kernel/nostack.c"

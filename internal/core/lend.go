@@ -6,8 +6,8 @@ package core
 // #cgo nocallback lend_call
 // #cgo noescape lend_on
 // #cgo nocallback lend_on
-// #include "kernel/brief.h"
-// #include "kernel/lend.h"
+// #include "border/brief.h"
+// #include "border/lend.h"
 // #include "kernel/wait.h"
 //
 // // They have no result: cgo looks twice where the stack is of one that has.

@@ -3,7 +3,7 @@
 package core
 
 // #include "base/sys.h"
-// #include "kernel/many.h"
+// #include "border/many.h"
 import "C"
 
 import "unsafe"

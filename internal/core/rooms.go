@@ -10,6 +10,7 @@ package core
 import (
 	_ "github.com/organzine/coro/csrc/actor"
 	_ "github.com/organzine/coro/csrc/base"
+	_ "github.com/organzine/coro/csrc/border"
 	_ "github.com/organzine/coro/csrc/dispatch"
 	_ "github.com/organzine/coro/csrc/include"
 	_ "github.com/organzine/coro/csrc/io"

@@ -5,7 +5,7 @@
 #include "stage.h"
 
 #include "coro_io.h"
-#include "kernel/brief.h"
+#include "border/brief.h"
 
 #include <string.h>
 #include <unistd.h>

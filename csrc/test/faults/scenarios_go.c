@@ -3,9 +3,9 @@
 
 #include "../gostand.h"
 
-#include "kernel/brief.h"
-#include "kernel/gobell.h"
-#include "kernel/gocall.h"
+#include "border/brief.h"
+#include "border/gobell.h"
+#include "border/gocall.h"
 #include "kernel/wait.h"
 
 #include <poll.h>

@@ -7,7 +7,7 @@
 #include "layer.h"
 #include "scenarios.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/worker.h"
 #include "dispatch/policy.h"
 #include "base/sys.h"

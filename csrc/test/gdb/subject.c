@@ -2,9 +2,9 @@
  * subject.c - a program to be looked at in gdb, with coroutines that are parked, running, and
  * resumed by hand.
  */
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/life.h"
-#include "kernel/many.h"
+#include "border/many.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 #include "kernel/idle.h"
 #include "kernel/life.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/spawn.h"
 #include "kernel/wait.h"
 

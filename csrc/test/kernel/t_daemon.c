@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "kernel/idle.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/life.h"
 #include "kernel/wait.h"
 

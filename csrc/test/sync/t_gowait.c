@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "kernel/gobell.h"
+#include "border/gobell.h"
 #include "kernel/service.h"
 #include "sync/cond.h"
 #include "sync/gochan.h"
@@ -14,7 +14,7 @@
 #include "sync/rwlock.h"
 #include "sync/select.h"
 #include "sync/sem.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 
 #include <string.h>
 #include <unistd.h>

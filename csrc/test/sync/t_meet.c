@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "kernel/gobell.h"
+#include "border/gobell.h"
 #include "sync/gochan.h"
 
 #include <string.h>

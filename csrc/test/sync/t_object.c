@@ -5,7 +5,7 @@
  */
 #include "gostand.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/worker.h"
 #include "sync/chan.h"
 

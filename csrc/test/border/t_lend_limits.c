@@ -5,7 +5,7 @@
 #include "gostand.h"
 
 #include "kernel/dense.h"
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/life.h"
 #include "kernel/wait.h"

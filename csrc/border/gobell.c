@@ -1,8 +1,8 @@
 //go:build ignore
 /* gobell.c - see gobell.h. */
-#include "kernel/gobell.h"
+#include "border/gobell.h"
 
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 #include "kernel/service.h"
 #include "kernel/wait.h"
 

@@ -1,10 +1,10 @@
 //go:build ignore
 /* context.c - see context.h. */
-#include "kernel/context.h"
+#include "border/context.h"
 
 #include "base/extras.h"
 #include "base/sys.h"
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
 

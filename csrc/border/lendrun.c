@@ -1,13 +1,15 @@
 //go:build ignore
 /* lendrun.c - see lend.h: what a thread runs that is lent, and what becomes of the call's own. */
-#include "kernel/lend.h"
+#include "border/lend.h"
 
-#include "kernel/brief.h"
+#include "border/brief.h"
 #include "kernel/run.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
+
+coro_fn (*coroi_task_promise)(uint64_t arg);
 
 /* was_long - the run that is timed was long not only by the clock: the thread has used the CPU for
  * as long, or has blocked. */
@@ -78,7 +80,7 @@ static coro_fn promise_of(uint64_t runnable, uint64_t arg)
 		fn = r->fn;
 		memcpy(&arg, coroi_cold(r)->payload, sizeof arg);
 	}
-	return fn == coroi_tasks.fn ? coroi_tasks.promise(arg) : fn;
+	return fn == coroi_tasks.fn ? coroi_task_promise(arg) : fn;
 }
 
 /* may_run - a runnable of w's, at the front, may run on this thread. */

@@ -244,4 +244,22 @@ void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c);
 /* coroi_lend_inside - is w lent to its own thread, within an inline call? */
 bool coroi_lend_inside(const struct coroi_worker *w);
 
+/* -------------------------------------------------------------------------------------- tasks */
+
+/* coroi_task_promise - the function by whose promise the task (kernel/task.h) with that argument is
+ * brief, or is not. Set once, by a constructor of the room whose tasks they are. The task waits in a
+ * queue, in whose door the caller is. */
+extern coro_fn (*coroi_task_promise)(uint64_t arg);
+
+/*
+ * coroi_task_lend - coroi_task_spawn by a thread that lends itself: the task, which is brief, runs
+ * on the calling thread, and so does what is brief and comes of it, for some 15 us.
+ *
+ * Thread:  any, with no lock that a brief task takes.
+ * Returns: true: it was done, and *status is CORO_OK. False: nothing was done. The thread is a
+ *          worker or runs a coroutine, or no worker sleeps that can be lent, or has a record.
+ */
+bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
+		     int *status);
+
 #endif

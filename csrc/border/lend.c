@@ -1,8 +1,8 @@
 //go:build ignore
 /* lend.c - see lend.h: how a worker is lent and given back. lendrun.c: what runs meanwhile. */
-#include "kernel/lend.h"
+#include "border/lend.h"
 
-#include "kernel/brief.h"
+#include "border/brief.h"
 #include "kernel/nostack.h"
 #include "kernel/run.h"
 #include "kernel/task.h"

@@ -4,7 +4,7 @@
  */
 #include "gostand.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/life.h"
 
 #include <string.h>

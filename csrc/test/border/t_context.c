@@ -4,7 +4,7 @@
  */
 #include "gostand.h"
 
-#include "kernel/context.h"
+#include "border/context.h"
 #include "kernel/wait.h"
 
 #include <string.h>

@@ -4,8 +4,8 @@
  */
 #include "gostand.h"
 
-#include "kernel/brief.h"
-#include "kernel/gocall.h"
+#include "border/brief.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/life.h"
 #include "kernel/wait.h"

@@ -3,7 +3,7 @@
  */
 #include "gostand.h"
 
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 #include "kernel/idle.h"
 
 #include <string.h>

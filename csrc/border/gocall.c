@@ -1,6 +1,6 @@
 //go:build ignore
 /* gocall.c - see gocall.h. */
-#include "kernel/gocall.h"
+#include "border/gocall.h"
 
 #include "kernel/dense.h"
 #include "base/extras.h"

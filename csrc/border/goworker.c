@@ -1,6 +1,6 @@
 //go:build ignore
 /* goworker.c - see goworker.h. */
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 
 #include "kernel/door.h"
 #include "kernel/idle.h"

@@ -4,8 +4,8 @@
  */
 #include "gostand.h"
 
-#include "kernel/gobell.h"
-#include "kernel/gocall.h"
+#include "border/gobell.h"
+#include "border/gocall.h"
 #include "kernel/run.h"
 
 #include <string.h>

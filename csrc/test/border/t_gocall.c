@@ -4,8 +4,8 @@
  */
 #include "gostand.h"
 
-#include "kernel/gocall.h"
-#include "kernel/goworker.h"
+#include "border/gocall.h"
+#include "border/goworker.h"
 #include "kernel/run.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 //go:build ignore
 /* many.c - see many.h. */
-#include "kernel/many.h"
+#include "border/many.h"
 
 #include "kernel/inner.h"
 #include "kernel/run.h"

@@ -4,7 +4,7 @@
 #include "gostand.h"
 
 #include "sync/sem.h"
-#include "kernel/goworker.h"
+#include "border/goworker.h"
 
 #include <sched.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 //go:build ignore
 /* brief.c - see brief.h. */
-#include "kernel/brief.h"
+#include "border/brief.h"
 
 #include <pthread.h>
 
