@@ -4,7 +4,7 @@
 
 #include "base/extras.h"
 #include "base/sys.h"
-#include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
 
@@ -22,7 +22,7 @@ static uint64_t *place_of(struct coro_scheduler *s, uint32_t id)
 {
 	uint32_t offset;
 	/* acquire, pairs with coroi_deadline_set: the zeros are seen */
-	uint64_t at = at_load_acq(&s->deadlines.segment[segment_of(id, &offset)]);
+	uint64_t at = at_load_acq(&coroi_border(s)->deadlines.segment[segment_of(id, &offset)]);
 
 	return at ? (uint64_t *)(uintptr_t)at + offset : NULL;
 }
@@ -38,7 +38,8 @@ bool coroi_deadline_set(struct coro_scheduler *s, uint32_t id, uint64_t in_ns)
 					 sizeof *place);
 		if (!made)
 			return false;
-		if (!at_cas(&s->deadlines.segment[n], &none, (uint64_t)(uintptr_t)made))
+		if (!at_cas(&coroi_border(s)->deadlines.segment[n], &none,
+			    (uint64_t)(uintptr_t)made))
 			coroi_release(made); /* another thread was faster */
 		place = place_of(s, id);
 	}
@@ -55,7 +56,8 @@ void coroi_deadline_forget(struct coro_scheduler *s, uint32_t id)
 void coroi_deadlines_free(struct coro_scheduler *s)
 {
 	for (unsigned n = 0; n < COROI_DEADLINE_SEGMENTS; n++)
-		coroi_release((void *)(uintptr_t)at_load_rlx(&s->deadlines.segment[n]));
+		coroi_release(
+			(void *)(uintptr_t)at_load_rlx(&coroi_border(s)->deadlines.segment[n]));
 }
 
 /* id_of - the id by which Go hears of the end of me, the current coroutine. False: Go does not. */
@@ -92,7 +94,7 @@ size_t coro_cancel_cause(char *text, size_t bytes)
 
 	if (!coro_canceled())
 		return coroi_text_get(NULL, text, bytes);
-	if (id_of(me, &id) && w->sched->bell.go_id &&
+	if (id_of(me, &id) && coroi_border(w->sched)->bell.go_id &&
 	    !coroi_nowait(w, "coro_cancel_cause", CORO_FOREVER))
 		cause = coroi_call_cause(me);
 	size_t n = coroi_text_get(cause ? cause : "coro: canceled", text, bytes);

@@ -8,8 +8,8 @@
 // and leads many calls at once (many.h). What a coroutine knows of the context that it was started
 // with is in context.h.
 //
-// A lender is a worker for a while, so this room includes every header of the kernel. The kernel
-// knows nothing of this room.
+// A lender is a worker for a while, so this room includes every header of the kernel. What the
+// kernel asks of this room, at a few cold points, is in kernel/hooks.h.
 package border
 
 import "embed"

@@ -16,12 +16,11 @@ struct coro_scheduler;
 struct coroi_rec;
 
 struct coroi_gobell {
-	uint64_t done;       /* coroutines that have ended and Go waits for: LIFO of records */
-	uint32_t go_sleeps;  /* the Go side wants the bell rung */
-	uint32_t waits_rest; /* goroutines that wait for a rest */
-	int32_t fd;          /* eventfd, or -1; atomic, sequentially consistent with ringers */
-	uint32_t ringers;    /* threads that are about to write to fd */
-	uint32_t go_id;      /* Go's id of the scheduler + 1; 0: the scheduler is not Go's */
+	uint64_t done;      /* coroutines that have ended and Go waits for: LIFO of records */
+	uint32_t go_sleeps; /* the Go side wants the bell rung */
+	int32_t fd;         /* eventfd, or -1; atomic, sequentially consistent with ringers */
+	uint32_t ringers;   /* threads that are about to write to fd */
+	uint32_t go_id;     /* Go's id of the scheduler + 1; 0: the scheduler is not Go's */
 };
 
 /* coroi_bell_open - make the eventfd. Returns: the eventfd (not blocking, close-on-exec), or
@@ -31,6 +30,9 @@ int coroi_bell_open(struct coro_scheduler *s);
 /* coroi_bell_drop - the eventfd is about to be closed. When this returns, no thread writes to it,
  * nor will one later. Blocking: while a ringing thread is preempted. */
 void coroi_bell_drop(struct coro_scheduler *s);
+
+/* coroi_bell_close - s is destroyed: close the eventfd, if it was not dropped. */
+void coroi_bell_close(struct coro_scheduler *s);
 
 /* coroi_bell_ring - ring the bell if Go sleeps. Thread: any, in a door or not. Cost: a load while
  * Go does not sleep, else a system call. */

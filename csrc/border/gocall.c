@@ -2,6 +2,8 @@
 /* gocall.c - see gocall.h. */
 #include "border/gocall.h"
 
+#include "border/lend.h"
+#include "border/state.h"
 #include "kernel/dense.h"
 #include "base/extras.h"
 #include "base/list.h"
@@ -67,6 +69,25 @@ bool coroi_go_inside(struct coro_scheduler *s)
 	return w && w->sched == s;
 }
 
+bool coroi_calls_make(struct coroi_worker *w)
+{
+	w->calls.list = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof(struct coroi_call), COROI_LINE);
+	return w->calls.list;
+}
+
+void coroi_calls_free(struct coroi_worker *w)
+{
+	coroi_release(w->calls.list);
+	w->calls.list = NULL;
+}
+
+void coroi_calls_canceled(struct coro_scheduler *s, struct coroi_rec *r)
+{
+	(void)r;
+	at_xchg(&coroi_border(s)->calls.canceled, 1);
+	coroi_bell_ring(s);
+}
+
 void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 {
 	c->status = CORO_EFAILED;
@@ -89,7 +110,7 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 	if (coroi_unlikely(coroi_nowait(w, call, CORO_FOREVER)))
 		return CORO_ENOWAIT;
 	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) ||
-			   !w->sched->bell.go_id))
+			   !coroi_border(w->sched)->bell.go_id))
 		return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -191,7 +212,7 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
 {
-	describe(&w->calls.list[w->calls.count++], me, id, arg, arg_bytes, result, result_bytes,
+	describe(&coroi_calls_of(w)[w->calls.count++], me, id, arg, arg_bytes, result, result_bytes,
 		 got);
 }
 
@@ -219,7 +240,7 @@ static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 
 static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 {
-	struct coroi_call *c = w->calls.list, *end = c + w->calls.count;
+	struct coroi_call *c = coroi_calls_of(w), *end = c + w->calls.count;
 
 	/* Before the callers are queued: what has come meanwhile has waited longer. */
 	coroi_drain_locked(w);
@@ -277,8 +298,8 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	struct coroi_rec *me = coroi_current(w);
 
 	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) ||
-			   !w->sched->bell.go_id || coroi_is_dense(me) || !coroi_door_try(w) ||
-			   me->canceled))
+			   !coroi_border(w->sched)->bell.go_id || coroi_is_dense(me) ||
+			   !coroi_door_try(w) || me->canceled))
 		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
 	if (coroi_unlikely(got))
@@ -292,13 +313,13 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *only = w->calls.list->caller;
+	struct coroi_rec *only = coroi_calls_of(w)->caller;
 
 	if (w->calls.count > 1 || !goes_on_alone(w))
 		return made_many_locked(w);
 	w->calls.count = 0;
 	at_bump(&w->queue.head); /* counts as a turn of the queue, which is empty */
-	only->code = ended(w->calls.list);
+	only->code = ended(coroi_calls_of(w));
 	return only;
 }
 
@@ -308,14 +329,14 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
  * scheduler stays. */
 static COROI_NOINLINE void rouse(struct coro_scheduler *s)
 {
-	switch (at_xchg(&s->calls.unwatched, COROI_CALLS_WATCHED)) {
+	switch (at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_WATCHED)) {
 	case COROI_CALLS_UNWATCHED:
 		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
 		 * last coroutine's end. */
-		coroi_event_ring((int)at_load_rlx(&s->bell.fd));
+		coroi_event_ring((int)at_load_rlx(&coroi_border(s)->bell.fd));
 		break;
 	case COROI_CALLS_ASLEEP:
-		coroi_futex_wake(&s->calls.unwatched, 1);
+		coroi_futex_wake(&coroi_border(s)->calls.unwatched, 1);
 		break;
 	}
 }
@@ -324,8 +345,8 @@ static COROI_NOINLINE void rouse(struct coro_scheduler *s)
 static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
 							  struct coroi_call *c)
 {
-	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next); /* F2 */
-	if (at_load_seq(&s->calls.unwatched))                    /* F3 */
+	coroi_lifo_push(&coroi_border(s)->calls.first, (uintptr_t)c, c->next); /* F2 */
+	if (at_load_seq(&coroi_border(s)->calls.unwatched))                    /* F3 */
 		rouse(s);
 }
 
@@ -333,16 +354,16 @@ uint64_t coroi_calls_sleep(struct coro_scheduler *s)
 {
 	uint32_t unwatched = COROI_CALLS_UNWATCHED;
 
-	if (!at_cas(&s->calls.unwatched, &unwatched, COROI_CALLS_ASLEEP))
+	if (!at_cas(&coroi_border(s)->calls.unwatched, &unwatched, COROI_CALLS_ASLEEP))
 		return 0;
-	coroi_futex_wait(&s->calls.unwatched, COROI_CALLS_ASLEEP, -1);
+	coroi_futex_wait(&coroi_border(s)->calls.unwatched, COROI_CALLS_ASLEEP, -1);
 	return coroi_now_ns();
 }
 
 void coroi_calls_rouse(struct coro_scheduler *s)
 {
-	at_xchg(&s->calls.unwatched, COROI_CALLS_WATCHED);
-	coroi_futex_wake(&s->calls.unwatched, 1);
+	at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_WATCHED);
+	coroi_futex_wake(&coroi_border(s)->calls.unwatched, 1);
 }
 
 /* await_lender - F4 where the lender makes the call: what coroi_wait does in the end, since nothing

@@ -43,7 +43,7 @@
  *       caller its event (W1 and W2 of wait.c): afterwards the call is gone. Give the token back:
  *       afterwards the scheduler may be gone.
  *   F7  cancel: a caller has COROI_F_TOLD from its first call on. So a cancel of it, in its home's
- *       door, is told to the services (service.h). The service of gobell.c sets calls.canceled, and
+ *       door, is told to the services (service.h). The service of hooks.c sets calls.canceled, and
  *       rings the bell. Go ends the contexts of the calls under way whose callers are cancelled. Go
  *       also looks at the caller of each call that begins, once the call counts as under way.
  *
@@ -65,9 +65,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct coro_scheduler;
-struct coroi_rec;
-struct coroi_worker;
+#include "kernel/worker.h"
 
 /* The offloaded calls of a scheduler. */
 struct coroi_offloaded {
@@ -99,6 +97,20 @@ struct coroi_call {
 	size_t *out;         /* where the caller wants `got`, or NULL */
 	char *text;          /* text of an error, from coroi_call_fail */
 };
+
+/* coroi_calls_of - the list of w's inline calls, of COROI_CALLS_AT_ONCE. */
+static inline struct coroi_call *coroi_calls_of(const struct coroi_worker *w)
+{
+	return w->calls.list;
+}
+
+/* coroi_calls_make - make that list, of a worker that has not started. False: no memory.
+ * coroi_calls_free - w has ended, or was not started. */
+bool coroi_calls_make(struct coroi_worker *w);
+void coroi_calls_free(struct coroi_worker *w);
+
+/* coroi_calls_canceled - F7, of a service. */
+void coroi_calls_canceled(struct coro_scheduler *s, struct coroi_rec *r);
 
 /* The function that Go registers: it makes the inline calls of w and calls coroi_work (life.h), by
  * turns, until coroi_work returns false. Thread: w, on its native stack, in no door. */

@@ -1,6 +1,7 @@
 //go:build ignore
 /* goworker.c - see goworker.h. */
 #include "border/goworker.h"
+#include "border/state.h"
 
 #include "kernel/door.h"
 #include "kernel/idle.h"
@@ -122,7 +123,7 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	if (!w || !w->current)
 		return CORO_EPERM;
 	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) ||
-	    !w->sched->bell.go_id)
+	    !coroi_border(w->sched)->bell.go_id)
 		return CORO_EINVAL;
 	coroi_door_enter(w);
 	/* without a record: records were retired meanwhile */
@@ -131,7 +132,7 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	coroi_door_leave(w);
 	if (!r)
 		return CORO_ENOMEM;
-	struct coroi_worker *goworker = coroi_goworker(w->sched);
+	struct coroi_worker *goworker = coroi_threadless(w->sched);
 	struct coroi_fill q = {.flags = COROI_F_JOINABLE,
 			       .arg_bytes = (uint8_t)arg_bytes,
 			       .result_bytes = (uint8_t)body};

@@ -15,15 +15,6 @@
 
 #include "kernel/inbox.h"
 
-/* coroi_goworker - the goworker of s. */
-static inline struct coroi_worker *coroi_goworker(struct coro_scheduler *s)
-{
-	return &s->worker[s->workers];
-}
-
-/* coroi_goworker_init - make the goworker of s: it sleeps, and has no token. */
-void coroi_goworker_init(struct coro_scheduler *s);
-
 /* The kind of an item that came out of the inbox. */
 enum {
 	COROI_GOWORKER_START = 1, /* a fresh coroutine */
@@ -62,9 +53,5 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
  * COROI_F_CANCELED or 0). Afterwards Go tells the waiters in Go, and counts the end in
  * goworker->ended. Thread: any; the goworker is awake. */
 void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint8_t flags);
-
-/* coroi_goworker_park - P1 to P4 of idle.c. One caller at a time. True: the goworker sleeps; the
- * thread that claims it sets ev, and rings the bell. False: there is more to do. */
-bool coroi_goworker_park(struct coroi_worker *goworker);
 
 #endif

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-__thread struct coroi_waker *coroi_waker_tls;
-
 /* The worker to which this thread has lent itself last: its lines are in this CPU's cache. */
 static __thread __attribute__((tls_model("initial-exec"))) uint32_t last;
 
@@ -55,7 +53,7 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	coroi_be(w);
 	coroi_door_enter(w);
 	w->lent = COROI_LENT;
-	w->lender = l;
+	w->lender = &l->own;
 	l->native = w->native;
 	coroi_fiber_native(&w->native);
 	l->due = w->due;
@@ -383,6 +381,29 @@ static COROI_LEND_FAST struct coroi_rec *fresh_locked(struct coroi_worker *w,
 	return r;
 }
 
+#if COROI_RUNS_QUICKLY
+/* start_quickly - call me, the lender's own coroutine. If the call has returned before me ever
+ * suspended, what follows is the least that is needed: the lender is still there, below. Else me
+ * ends as any other, and this stack becomes a loop's. */
+static int start_quickly(intptr_t first)
+{
+	struct coroi_rec *me = (struct coroi_rec *)first;
+
+	coroi_dense_hide();
+	coroi_call_body(me, me->stack);
+	struct coroi_worker *w = coroi_self();
+	if (coroi_unlikely(!w || !w->lender || coroi_lender(w)->quick != me || w->nowait ||
+			   me->flags & (COROI_F_EXTRAS | COROI_F_NAMED)))
+		coroi_loop(me);
+	coroi_door_enter(w);
+	coroi_lend_ended_locked(w, me);
+	coroi_stack_put(&w->stacks, me->stack); /* used no more once this function has returned */
+	coroi_end_locked(w, me);
+	w->current = NULL;
+	return 1;
+}
+#endif
+
 /* start_locked - start own. True: it has ended. False: own has suspended, or is still to be
  * started; w's door is left. */
 static COROI_LEND_FAST bool start_locked(struct coroi_lender *l)
@@ -398,7 +419,7 @@ static COROI_LEND_FAST bool start_locked(struct coroi_lender *l)
 		if (coroi_unlikely(l->timed && l->call->brief))
 			coroi_lend_begins(l, l->own->fn, l->since);
 		l->now = 0;
-		if (coroi_likely(coroi_run_fresh_locked(w, l->own, stack)))
+		if (coroi_likely(coroi_run_fresh_locked(w, l->own, stack, start_quickly)))
 			return true;
 		l->quick = NULL;
 		return false;
@@ -537,6 +558,16 @@ COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r
 		return false;
 	k->w = w;
 	k->woken = r;
+	return true;
+}
+
+bool coroi_lend_keeps(uint32_t *count)
+{
+	struct coroi_waker *k = coroi_waker_tls;
+
+	if (!k->w || k->count)
+		return false;
+	k->count = count; /* until the thread has given back the worker */
 	return true;
 }
 

@@ -86,11 +86,8 @@
 #ifndef COROI_LEND_H
 #define COROI_LEND_H
 
+#include "kernel/hooks.h"
 #include "kernel/worker.h"
-
-/* The values of `lent`, besides 0: the worker is lent; and spawns of others have come into the
- * queue since then, so that what is fresh is not all the lender's. In w's door. */
-enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
 
 /* How a lend has come out. Below 0: an error, and nothing was started. */
 enum coroi_lend_outcome {
@@ -131,9 +128,11 @@ struct coroi_lend {
 
 /* A lender, on its own stack. */
 struct coroi_lender {
+	/* The call's coroutine; NULL: there is none, or it has ended. The kernel looks: `lender` of
+	 * worker.h is the address of this member. */
+	struct coroi_rec *own;
 	struct coroi_worker *w;
-	struct coroi_rec *own;   /* the call's coroutine; NULL: there is none, or it has ended */
-	struct coroi_rec *quick; /* own, as long as it has never suspended (start_quickly, run.c) */
+	struct coroi_rec *quick; /* own, as long as it has never suspended (start_quickly) */
 	struct coroi_lend *call; /* NULL: a lend for what was woken */
 	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
 	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
@@ -159,6 +158,12 @@ struct coroi_lender {
 	struct coroi_usage before;
 };
 
+/* coroi_lender - the thread that w is lent to; NULL: w is not lent. */
+static inline struct coroi_lender *coroi_lender(const struct coroi_worker *w)
+{
+	return (struct coroi_lender *)(void *)w->lender;
+}
+
 /* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps, or as the
  * worker whose inline call the thread makes. It counts as spawned, and is in all a coroutine like
  * any other.
@@ -183,13 +188,13 @@ struct coroi_waker {
 	uint32_t *count;         /* of wait.c: a waker on its way; NULL: none */
 };
 
-/* The waker of this thread; NULL: what it wakes is not run here. */
-COROI_THREAD_LOCAL struct coroi_waker *coroi_waker_tls;
-
 /* coroi_lend_wakes - W1 of wait.c was done for r, whose function is fn, at home with worker w.
  * True: this thread has claimed w, will lend itself, and delivers the wake (coroi_lend_woken).
  * False: W2 is still to be done. Thread: any. */
 COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn);
+
+/* coroi_lend_keeps - hooks.h. */
+bool coroi_lend_keeps(uint32_t *count);
 
 /* coroi_lend_woken - L4 to L9 for the worker that k has: run what is brief there. */
 COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);
@@ -229,11 +234,11 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
  * joiner only if the coroutine has escaped. */
 COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w);
 
-/* coroi_lend_may_start - may a child with the function fn, of the coroutine that runs on w, which
- * is lent, begin on the lender's thread ahead of the queue? */
-bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn);
+/* coroi_lend_may_begin_locked - may a child with the function fn, of the coroutine that runs on w,
+ * which is lent, begin on the lender's thread ahead of the queue? */
+bool coroi_lend_may_begin_locked(struct coroi_worker *w, coro_fn fn);
 
-/* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
+/* coroi_lend_ended_locked - me, the lender's own, has ended, or does so unstarted. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
 
 /* coroi_lend_makes - w is lent, and the lender makes the calls of me, the current coroutine of w,

@@ -3,6 +3,7 @@
 #include "border/lend.h"
 
 #include "border/brief.h"
+#include "border/gobell.h"
 #include "kernel/run.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"
@@ -99,10 +100,11 @@ static bool may_run(const struct coroi_lender *l, uint64_t runnable)
 	       !(r && runnable & COROI_CODED);
 }
 
-bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn)
+bool coroi_lend_may_begin_locked(struct coroi_worker *w, coro_fn fn)
 {
-	const struct coroi_lender *l = w->lender;
+	const struct coroi_lender *l = coroi_lender(w);
 
+	coroi_lend_suspended(w); /* the parent is about to be where thieves get at it */
 	return (l->call && !l->call->brief) || coroi_is_brief(fn);
 }
 
@@ -160,10 +162,10 @@ static uint64_t pick_locked(struct coroi_lender *l)
 
 COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
 {
-	struct coroi_lender *l = w->lender;
+	struct coroi_lender *l = coroi_lender(w);
 
 	/* own has begun; if this is not the first time, it has escaped */
-	if (l && l->own && !l->now)
+	if (l->own && !l->now)
 		coroi_escape(l->own);
 }
 
@@ -191,7 +193,7 @@ static COROI_LEND_FAST uint64_t pick_next_locked(struct coroi_worker *w, struct 
 
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 {
-	struct coroi_lender *l = w->lender;
+	struct coroi_lender *l = coroi_lender(w);
 	uint64_t next = pick_next_locked(w, l);
 
 	if (coroi_likely(next))
@@ -211,11 +213,9 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
-	struct coroi_lender *l = w->lender;
+	struct coroi_lender *l = coroi_lender(w);
 	struct coroi_lend *call = l->call;
 
-	if (me != l->own)
-		return;
 	l->own = NULL;
 	l->over = !call->brief;
 	call->status = CORO_OK;
@@ -235,17 +235,17 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 
 bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me)
 {
-	const struct coroi_lender *l = w->lender;
+	const struct coroi_lender *l = coroi_lender(w);
 
 	return l && l->own == me && me && !l->call->brief;
 }
 
 void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c)
 {
-	w->lender->go = c;
+	coroi_lender(w)->go = c;
 }
 
 bool coroi_lend_inside(const struct coroi_worker *w)
 {
-	return w->lent && w->lender->laid_aside;
+	return w->lent && coroi_lender(w)->laid_aside;
 }

@@ -5,6 +5,7 @@
 
 #include "border/gocall.h"
 #include "border/lend.h"
+#include "border/state.h"
 
 static struct {
 	coro_handle x;
@@ -16,8 +17,8 @@ static void in_go(struct coroi_worker *w)
 {
 	do {
 		g.in_go = true;
-		for (struct coroi_call *c = w->calls.list; c < w->calls.list + w->calls.count;
-		     c++) {
+		for (struct coroi_call *c = coroi_calls_of(w);
+		     c < coroi_calls_of(w) + w->calls.count; c++) {
 			at_load_seq(&sched->mode); /* other threads go on here */
 			EX_CHECK(!w->current && !w->busy);
 			EX_CHECK(c->caller->state == COROI_ACTIVE);
@@ -68,7 +69,7 @@ static void setup(void)
 	coro_attr here = {.size = sizeof here, .worker = 1};
 
 	coroi_go_register(in_go);
-	sched->bell.go_id = 1;
+	coroi_border(sched)->bell.go_id = 1;
 	sched->outside.next_worker = 0;
 	EX_CHECK(coro_scheduler_spawn(sched, &here, calls, NULL, 0, &g.x) == CORO_OK);
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, is_stolen, NULL, 0, NULL) == CORO_OK);
@@ -131,21 +132,21 @@ static void sleeper(void *arg)
 {
 	(void)arg;
 	for (;;) {
-		uint64_t node = at_xchg(&sched->calls.first, 0);
+		uint64_t node = at_xchg(&coroi_border(sched)->calls.first, 0);
 		for (uint64_t next; node; node = next) {
 			struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
 			next = c->next;
 			complete(c);
 		}
-		at_xchg(&sched->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
-		if (!at_load_seq(&sched->calls.first))
+		at_xchg(&coroi_border(sched)->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		if (!at_load_seq(&coroi_border(sched)->calls.first))
 			ex_reached(coroi_calls_sleep(sched) ? SLEPT : CAME_FIRST); /* F8 */
 	}
 }
 
 static void setup_sleep(void)
 {
-	sched->bell.go_id = 1;
+	coroi_border(sched)->bell.go_id = 1;
 	for (unsigned i = 0; i < 2; i++)
 		EX_CHECK(coro_scheduler_spawn(sched, NULL, offloads, NULL, 0, NULL) == CORO_OK);
 	world_region(&g, sizeof g);
@@ -205,8 +206,8 @@ static void in_go_calls(struct coroi_worker *w)
 		l.outcome = coroi_lend_call(&l);
 		EX_CHECK(l.outcome == COROI_LEND_ENDED || l.outcome == COROI_LEND_SUSPENDED);
 		EX_CHECK(coroi_self() == w && !w->current && !w->busy && !w->lent);
-		EX_CHECK(w->calls.list->caller->state == COROI_ACTIVE);
-		w->calls.list->status = CORO_OK;
+		EX_CHECK(coroi_calls_of(w)->caller->state == COROI_ACTIVE);
+		coroi_calls_of(w)->status = CORO_OK;
 		g.in_go = false;
 		g.made++;
 	} while (coroi_work(w));
@@ -231,7 +232,7 @@ static void pushes(void *arg)
 static void setup_inside(void)
 {
 	coroi_go_register(in_go_calls);
-	sched->bell.go_id = 1;
+	coroi_border(sched)->bell.go_id = 1;
 	sched->outside.next_worker = 0;
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, calls_once, NULL, 0, NULL) == CORO_OK);
 	world_region(&g, sizeof g);

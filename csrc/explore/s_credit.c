@@ -6,6 +6,7 @@
  * else is the core's.
  */
 #include "world.h"
+#include "border/state.h"
 
 static struct {
 	int64_t base;  /* credit that is out for good */
@@ -121,7 +122,7 @@ static void polls(void *arg)
 {
 	(void)arg;
 	for (;;) {
-		at_xchg(&sched->bell.go_sleeps, 1);
+		at_xchg(&coroi_border(sched)->bell.go_sleeps, 1);
 		serve();
 		while (!at_xchg(&world_bell, 0))
 			coroi_futex_wait(&world_bell, 0, -1);
@@ -170,7 +171,7 @@ static void begin(int64_t base, int64_t alive, bool hand)
 	sched->outside.mags.credit = 0;
 	world_worker(0)->mags.credit = hand;
 	s->granted = s->limit = base + alive + hand;
-	sched->bell.fd = 1;
+	coroi_border(sched)->bell.fd = 1;
 	world_region(&g, sizeof g);
 	world_region(&q, sizeof q);
 	world_region(&world_bell, sizeof world_bell);

@@ -5,6 +5,7 @@
 #include "s_lend.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 
 /* ------------------------------------------------------------------------------- the own thread */
 
@@ -255,7 +256,7 @@ static void lend_calls(void *arg)
 
 static void setup_calls(void)
 {
-	sched->bell.go_id = 1;
+	coroi_border(sched)->bell.go_id = 1;
 	world_region(&g, sizeof g);
 	ex_thread("lend", lend_calls, (void *)0);
 	ex_thread("push", push_leaf, (void *)1);

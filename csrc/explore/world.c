@@ -8,6 +8,7 @@
  * pending; no rest was counted twice; each record is free exactly once, or in use.
  */
 #include "world.h"
+#include "border/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -526,6 +527,9 @@ static const char *in_scheduler(const void *p)
 #define SCHED(field)                                      \
 	if (named(p, &sched->field, sizeof sched->field)) \
 	return #field
+#define BORDER(field)                                                                 \
+	if (named(p, &coroi_border(sched)->field, sizeof coroi_border(sched)->field)) \
+	return #field
 	SCHED(activity);
 	SCHED(sleepers);
 	SCHED(hungry);
@@ -540,10 +544,11 @@ static const char *in_scheduler(const void *p)
 	SCHED(slab.capacity);
 	SCHED(slab.wanted);
 	SCHED(stacks.lock);
-	SCHED(bell.go_sleeps);
-	SCHED(bell.waits_rest);
-	SCHED(bell.done);
+	SCHED(rest_watchers);
+	BORDER(bell.go_sleeps);
+	BORDER(bell.done);
 #undef SCHED
+#undef BORDER
 	return NULL;
 }
 

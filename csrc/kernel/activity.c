@@ -2,8 +2,7 @@
 /* activity.c - see activity.h. */
 #include "kernel/activity.h"
 
-#include "border/gobell.h"
-#include "border/goworker.h"
+#include "kernel/hooks.h"
 #include "kernel/life.h"
 #include "kernel/nostack.h"
 
@@ -27,16 +26,16 @@ void coroi_quiet(struct coro_scheduler *s, bool rest)
 void coroi_rested(struct coro_scheduler *s)
 {
 	uint32_t threads = at_load_seq(&s->rest_waiters);
-	uint32_t goroutines = at_load_seq(&s->bell.waits_rest);
+	uint32_t watchers = at_load_seq(&s->rest_watchers);
 
 	at_bump(&s->rests);
-	if (coroi_likely(!(threads | goroutines)))
+	if (coroi_likely(!(threads | watchers)))
 		return;
 	at_add(&s->rests_told, 1);
 	if (threads)
 		coroi_futex_wake(&s->rests_told, INT_MAX);
-	if (goroutines)
-		coroi_bell_ring(s);
+	if (watchers)
+		coroi_hooks.look(s);
 }
 
 void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
@@ -53,7 +52,7 @@ void coroi_claimed(struct coroi_worker *w)
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
 		s->driver->kick(w);
 	if (coroi_unlikely(w->id == s->workers))
-		coroi_bell_ring(s);
+		coroi_hooks.look(s);
 }
 
 bool coroi_claim(struct coro_scheduler *s, unsigned id)
@@ -134,9 +133,9 @@ void coroi_wake_all(struct coro_scheduler *s)
 	for (unsigned id = 0; id < s->workers; id++)
 		if (coroi_sleeps(s, id))
 			coroi_claim(s, id);
-	/* The goworker has nothing else to wake up for. */
-	if (at_load_seq(&coroi_goworker(s)->inbox))
-		coroi_notify_pushed(coroi_goworker(s));
+	/* It has nothing else to wake up for. */
+	if (at_load_seq(&coroi_threadless(s)->inbox))
+		coroi_notify_pushed(coroi_threadless(s));
 }
 
 void coroi_pending_begin(struct coro_scheduler *s, uint32_t n)

@@ -10,7 +10,7 @@
 #include "kernel/wait.h"
 
 #include "kernel/life.h"
-#include "border/many.h"
+#include "kernel/hooks.h"
 
 /* In the upper half of a tick: the lower half is the code of a failure. No tick is as large. */
 #define CODE_ALONE (UINT64_C(0xfa11) << 48)
@@ -22,10 +22,8 @@ static struct coroi_failure *failure_of(struct coroi_rec *r)
 
 void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 {
-	if (coroi_unlikely(coroi_is_one(r))) {
-		coroi_many_fail(r, f);
+	if (coroi_unlikely(coroi_hooks.fails(r, f)))
 		return;
-	}
 	if (!(r->flags & COROI_F_JOINABLE)) { /* nobody will ask */
 		coroi_release(f.text);
 		return;

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "base/sys.h"
-#include "border/gocall.h"
+#include "kernel/hooks.h"
 #include "kernel/idle.h"
 #include "kernel/life.h"
 #include "kernel/run.h"
@@ -125,7 +125,7 @@ static bool work(struct coroi_worker *w)
 	coroi_turnclock_soon(&w->clock, coroi_turns(w)); /* at `asked`, from now on */
 	coroi_door_leave(w);
 	if (coroi_work(w))
-		coroi_go_enter(w);
+		coroi_hooks.serve(w);
 	return at_load_seq(&s->mode) == COROI_STOPPING;
 }
 

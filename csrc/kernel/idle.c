@@ -80,7 +80,6 @@
  */
 #include "kernel/idle.h"
 
-#include "border/goworker.h"
 #include "kernel/nostack.h"
 #include "kernel/run.h"
 #include "kernel/steal.h"
@@ -620,9 +619,9 @@ bool coroi_idle(struct coroi_worker *w)
 
 /* ------------------------------------------------------------------------------ the goworker */
 
-void coroi_goworker_init(struct coro_scheduler *s)
+void coroi_threadless_init(struct coro_scheduler *s)
 {
-	struct coroi_worker *goworker = coroi_goworker(s);
+	struct coroi_worker *goworker = coroi_threadless(s);
 
 	goworker->id = (uint16_t)s->workers;
 	goworker->sched = s;
@@ -630,7 +629,7 @@ void coroi_goworker_init(struct coro_scheduler *s)
 	s->sleepers[goworker->id >> 6] |= coroi_sleeper_bit(goworker->id);
 }
 
-bool coroi_goworker_park(struct coroi_worker *goworker)
+bool coroi_threadless_park(struct coroi_worker *goworker)
 {
 	struct coro_scheduler *s = goworker->sched;
 

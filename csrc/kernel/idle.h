@@ -27,6 +27,13 @@ void coroi_share_stacks_locked(struct coroi_worker *w);
  * Thread: w's, in no door. */
 bool coroi_has_work(struct coroi_worker *w);
 
+/* coroi_threadless_init - make the worker of s without a thread: it sleeps, and has no token.
+ * coroi_threadless_park - P1 to P4 of idle.c for it. One caller at a time. True: it sleeps; the
+ * thread that claims it sets ev, and asks those outside to look (hooks.h). False: there is more to
+ * do. */
+void coroi_threadless_init(struct coro_scheduler *s);
+bool coroi_threadless_park(struct coroi_worker *w);
+
 /* coroi_idle - the queue is empty: find work, or sleep until there is some. Thread: w's, on its
  * native stack, in no door. Returns: false if the worker is to end. */
 bool coroi_idle(struct coroi_worker *w);

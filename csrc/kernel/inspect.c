@@ -8,7 +8,6 @@
  * when they free memory of workers.
  */
 #include "kernel/dense.h"
-#include "border/goworker.h"
 #include "kernel/inbox.h"
 #include "kernel/inner.h"
 #include "kernel/life.h"
@@ -304,7 +303,7 @@ static void totals(struct coro_scheduler *s, coro_stats *out)
 		out->unstarted_closed += at_load_rlx(&w->ends.closed);
 		out->inline_calls += at_load_rlx(&w->inline_calls);
 	}
-	out->go_live = at_load_acq(&coroi_goworker(s)->ended);
+	out->go_live = at_load_acq(&coroi_threadless(s)->ended);
 	uint64_t timed = 0, most;
 	for (uint32_t i = 0; i < s->workers; i++) {
 		out->lends += at_load_rlx(&s->worker[i].lends.n);
@@ -321,7 +320,7 @@ static void totals(struct coro_scheduler *s, coro_stats *out)
 		out->spawned += at_load_acq(&s->worker[i].spawned);
 		out->daemons += at_load_acq(&s->worker[i].daemons.spawned);
 	}
-	out->go_spawned = at_load_acq(&coroi_goworker(s)->spawned);
+	out->go_spawned = at_load_acq(&coroi_threadless(s)->spawned);
 	out->go_live = out->go_spawned - out->go_live;
 	out->daemons -= daemons_ended;
 	out->live = out->spawned - out->ended;

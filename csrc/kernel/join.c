@@ -15,7 +15,7 @@
  */
 #include "kernel/wait.h"
 
-#include "border/gobell.h"
+#include "kernel/hooks.h"
 #include "kernel/nowait.h"
 
 #include <string.h>
@@ -112,7 +112,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 	}
 	case COROI_JOIN_GO:
 		if (index != COROI_JOIN_LENDER)
-			coroi_bell_done(w->sched, r, index);
+			coroi_hooks.ended_for(w->sched, r, index);
 		break;
 	case COROI_JOIN_FINAL: /* detached */
 		coroi_forget_failure(r);
@@ -172,7 +172,7 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
 		coroi_event_send_remote(s, coroi_at(index));
 		break;
 	case COROI_JOIN_GO:
-		coroi_bell_done(s, r, index);
+		coroi_hooks.ended_for(s, r, index);
 		break;
 	case COROI_JOIN_FINAL: /* detached */
 		coroi_forget_failure(r);

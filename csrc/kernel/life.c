@@ -5,9 +5,8 @@
 #include "kernel/life.h"
 
 #include "kernel/dense.h"
-#include "border/gocall.h"
+#include "kernel/hooks.h"
 #include "kernel/idle.h"
-#include "border/goworker.h"
 #include "kernel/host.h"
 #include "base/fault.h"
 #include "kernel/run.h"
@@ -58,7 +57,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_unlock(&s->life_lock);
 
 	if ((!w->is_main || coroi_host_keep(w)) && coroi_work(w))
-		coroi_go_enter(w);
+		coroi_hooks.serve(w);
 	coroi_sigstack_remove(w->thread.sigstack);
 	return NULL;
 }
@@ -93,8 +92,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->shares = !coroi_is_dedicated(w) && coroi_general(s) > 1;
 	w->stir.next = id;
 	w->steal.seen = coroi_alloc(s->workers * sizeof *w->steal.seen, COROI_LINE);
-	w->calls.list = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls.list, COROI_LINE);
-	return w->steal.seen && w->calls.list && w->timers ? CORO_OK : CORO_ENOMEM;
+	return w->steal.seen && w->timers ? CORO_OK : CORO_ENOMEM;
 }
 
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
@@ -134,11 +132,9 @@ static void free_workers(struct coro_scheduler *s)
 		coroi_dense_close(w);
 		coroi_stack_cache_destroy(&w->stacks);
 		coroi_release(w->steal.seen);
-		coroi_release(w->calls.list);
 		coroi_release(w->timers);
 		w->timers = NULL;
 		w->steal.seen = NULL;
-		w->calls.list = NULL;
 	}
 }
 
@@ -147,7 +143,6 @@ static void free_all(struct coro_scheduler *s)
 	coroi_services_destroy(s);
 	coroi_batches_trim(&s->slab);
 	coroi_forget_failures(s);
-	coroi_deadlines_free(s);
 	coroi_slab_destroy(&s->slab);
 	coroi_release(s->worker);
 	pthread_mutex_destroy(&s->outside.lock);
@@ -199,7 +194,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 			return CORO_ENOMEM;
 	if (coroi_mags_init(&s->outside.mags, &s->slab))
 		return CORO_ENOMEM;
-	coroi_goworker_init(s);
+	coroi_threadless_init(s);
 	s->driver = &coroi_futex_driver;
 	int status = coroi_services_init(s, o);
 	if (status)

@@ -2,9 +2,9 @@
 /* nostack.c - see nostack.h. */
 #include "kernel/nostack.h"
 
-#include "border/many.h"
+#include "kernel/hooks.h"
 
-#include "border/goworker.h"
+#include <string.h>
 
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest)
 {
@@ -26,13 +26,11 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 	else
 		at_bump(&w->ends.no_stack);
 	r->flags |= canceled ? COROI_F_CANCELED : why;
-	if (coroi_unlikely(w->lent))
-		coroi_lend_ended_locked(w, r);
-	if (coroi_is_one(r)) {
-		uint64_t one;
-		memcpy(&one, coroi_cold(r)->payload, sizeof one);
-		coroi_many_unstarted_locked(w, one, coroi_join_status(r));
-	}
+	if (coroi_unlikely(coroi_is_lenders(w, r)))
+		coroi_hooks.ended_locked(w, r);
+	uint64_t arg;
+	memcpy(&arg, coroi_cold(r)->payload, sizeof arg);
+	coroi_hooks.unstarted_locked(w, r->fn, arg, coroi_join_status(r));
 	coroi_end_locked(w, r);
 }
 

@@ -18,9 +18,8 @@
 #include "kernel/run.h"
 
 #include "base/extras.h"
-#include "border/gocall.h"
+#include "kernel/hooks.h"
 #include "kernel/host.h"
-#include "border/many.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
 #include "kernel/steal.h"
@@ -383,9 +382,8 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 	if (coroi_runnable_has_record(runnable)) {
 		coroi_end_unstarted_locked(w, coroi_runnable_record(runnable), COROI_F_CANCELED);
 	} else {
-		if (coroi_runnable_fn(runnable) == coroi_many_one)
-			coroi_many_unstarted_locked(w, *coroi_deque_popped_arg(&w->queue),
-						    CORO_ECANCELED);
+		coroi_hooks.unstarted_locked(w, coroi_runnable_fn(runnable),
+					     *coroi_deque_popped_arg(&w->queue), CORO_ECANCELED);
 		at_bump(&w->ends.closed);
 		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 		coroi_mags_earn(&w->mags);
@@ -518,9 +516,7 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 	coroi_jump(sp, value, &w->busy);
 }
 
-/* call_apart - with a result, which takes the place of the argument: that is copied out. Or
- * without, dense: the scratch is in a frame that is the coroutine's own, as the loop's is not. */
-static COROI_NOINLINE void call_apart(struct coroi_rec *r)
+COROI_NOINLINE void coroi_call_body_apart(struct coroi_rec *r)
 {
 	unsigned char *payload = coroi_cold(r)->payload, *arg = payload, *result;
 	unsigned char apart[CORO_INLINE_BYTES] __attribute__((aligned(16))) = {0};
@@ -534,17 +530,6 @@ static COROI_NOINLINE void call_apart(struct coroi_rec *r)
 		result = apart;
 	}
 	r->fn(r->arg_bytes ? arg : NULL, result);
-}
-
-/* call - r's function. A result for which nobody has asked goes to scratch. */
-static inline void call(struct coroi_rec *r, const struct coroi_stack *stack)
-{
-	if (coroi_unlikely(r->result_bytes || stack->serves == COROI_DENSE)) {
-		call_apart(r);
-	} else {
-		unsigned char scratch[CORO_INLINE_BYTES] __attribute__((aligned(16))) = {0};
-		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, scratch);
-	}
 }
 
 /* unstack - give back the stacks that coro_call_on_stack put on r's own. r has called coro_exit on
@@ -595,10 +580,10 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
  * had deferred: tell those who count such ends. A task returns with nothing deferred. */
 COROI_COLD static void tell_end(struct coroi_rec *me)
 {
-	if (coroi_is_one(me))
-		coroi_many_ended(me);
-	else if (coroi_is_task(me))
+	if (coroi_is_task(me))
 		coroi_tasks.ended(coroi_cold(me)->payload, me->flags & COROI_F_ABORTED);
+	else
+		coroi_hooks.ended(me);
 }
 
 /* loop - call coroutines, one after the other. After each call, the loop uses nothing that was in
@@ -612,7 +597,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_dense_base(stack);
 	for (;;) {
 		if (coroi_likely(!finish))
-			call(me, stack);
+			coroi_call_body(me, stack);
 		finish = false;
 		if (coroi_unlikely(!coroi_self())) /* me ends on a thread that is no worker */
 			coroi_on_end_elsewhere();
@@ -635,7 +620,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
 				 !w->awaiting_stack.count &&
 				 (coroi_likely(!unusual) ||
-				  (!w->refuses && (!w->lent || me != w->lender->own))))) {
+				  (!w->refuses && !coroi_is_lenders(w, me))))) {
 			runnable = coroi_pick_here_locked(w, unusual);
 			if (coroi_likely(fits(runnable, stack->serves))) {
 				succeed_locked(w, me, stack, runnable);
@@ -648,8 +633,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			coroi_nowait_ended(w);
 			coroi_door_enter(w);
 		}
-		if (coroi_unlikely(w->lent))
-			coroi_lend_ended_locked(w, me);
+		if (coroi_unlikely(coroi_is_lenders(w, me)))
+			coroi_hooks.ended_locked(w, me);
 		coroi_end_locked(w, me);
 		/* A lender leaves them to w's own thread: L5 of lend.h. */
 		if (coroi_unlikely(w->awaiting_stack.count && !(w->cancel | w->lent))) {
@@ -685,33 +670,18 @@ static void loop_start(intptr_t first)
 }
 
 #if COROI_RUNS_QUICKLY
-/* start_quickly - call me, the lender's own coroutine. If the call has returned before me ever
- * suspended, what follows is the least that is needed: the lender is still there, below. Else me
- * ends as any other, and this stack becomes a loop's. */
-static int start_quickly(intptr_t first)
+void coroi_loop(struct coroi_rec *me)
 {
-	struct coroi_rec *me = (struct coroi_rec *)first;
-
-	coroi_dense_hide();
-	call(me, me->stack);
-	struct coroi_worker *w = coroi_self();
-	if (coroi_unlikely(!w || !w->lender || w->lender->quick != me || w->nowait ||
-			   me->flags & (COROI_F_EXTRAS | COROI_F_NAMED)))
-		loop(me, true);
-	coroi_door_enter(w);
-	coroi_lend_ended_locked(w, me);
-	coroi_stack_put(&w->stacks, me->stack); /* used no more once this function has returned */
-	coroi_end_locked(w, me);
-	w->current = NULL;
-	return 1;
+	loop(me, true);
 }
 
-bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack,
+			    int (*start)(intptr_t))
 {
 	begin_locked(w, r, stack);
 	coroi_dense_show(w);
 	coroi_door_leave(w);
-	return coroi_call_on(&w->native_sp, stack->top, (intptr_t)r, start_quickly);
+	return coroi_call_on(&w->native_sp, stack->top, (intptr_t)r, start);
 }
 #endif
 
@@ -728,7 +698,8 @@ COROI_COLD static void run_errand(struct coroi_worker *w)
 {
 	struct coroi_errand e = w->errand;
 
-	coroi_lend_suspended(w);
+	if (w->lent)
+		coroi_hooks.suspended(w);
 	w->errand.run = NULL;
 	e.run(w, e.arg);
 }
@@ -766,7 +737,7 @@ bool coroi_run(struct coroi_worker *w)
 		if (coroi_unlikely(coroi_host_asked(w)) && !made)
 			return false;
 		coroi_door_enter(w);
-		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
+		struct coroi_rec *next = made ? coroi_hooks.made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->awaiting_stack.count && !w->lent))
 			next = coroi_take_awaiting_with_stack_locked(w);
 		uint64_t first = polled && !next ? first_in_locked(w) : 0;

@@ -1,8 +1,8 @@
 /*
  * run.h - the run loop: it chooses what runs next, and switches to it.
  *
- * The files run, wait, join, timer, dense, idle, steal, gocall and lend call each other. They are
- * one thing, the run ring, and are read together.
+ * The files run, wait, join, timer, dense, idle and steal call each other. They are one thing, the
+ * run ring, and are read together.
  *
  * A function named _locked is called inside w's door: by w, or by a thief that has locked the door.
  * A function that suspends, or that goes on with a coroutine, is called by w alone.
@@ -12,9 +12,9 @@
 
 #include "kernel/dense.h"
 #include "kernel/door.h"
+#include "kernel/hooks.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
-#include "border/lend.h"
 #include "base/extras.h"
 #include "base/sanitize.h"
 #include "base/switch.h"
@@ -278,7 +278,7 @@ static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(str
 									     uint32_t unusual)
 {
 	if (coroi_unlikely(unusual) && (w->lent | w->nowait)) /* N1 of nowait.h */
-		return w->nowait ? 0 : coroi_lend_pick_locked(w);
+		return w->nowait ? 0 : coroi_hooks.pick_locked(w);
 	struct coroi_rec *r = w->next;
 	if (r) {
 		at_store_rlx(&w->next, NULL);
@@ -474,6 +474,22 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
 }
 
+/* coroi_call_body_apart - call r's function with a result, which takes the place of the argument:
+ * that is copied out. Or without, dense: the scratch is in a frame that is the coroutine's own, as
+ * the loop's is not. */
+COROI_NOINLINE void coroi_call_body_apart(struct coroi_rec *r);
+
+/* coroi_call_body - call r's function. A result for which nobody has asked goes to scratch. */
+static inline void coroi_call_body(struct coroi_rec *r, const struct coroi_stack *stack)
+{
+	if (coroi_unlikely(r->result_bytes || stack->serves == COROI_DENSE)) {
+		coroi_call_body_apart(r);
+	} else {
+		unsigned char scratch[CORO_INLINE_BYTES] __attribute__((aligned(16))) = {0};
+		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, scratch);
+	}
+}
+
 /* coroi_run - run coroutines, until none can run (false) or inline calls are to be made (true). The
  * calls that are in the list when coroi_run begins have been made, unless w is lent. Thread: w, on
  * its native stack. */
@@ -492,11 +508,16 @@ void coroi_run_on_locked(struct coroi_worker *w, struct coroi_rec *next);
 #define COROI_RUNS_QUICKLY true
 #endif
 
-/* coroi_run_fresh_locked - run r, the lender's own coroutine, which is fresh and not dense, on a
- * stack from w's cache. It leaves w's door. Thread: w, on its native stack. Returns: true: r has
- * ended without suspending, as coroi_lend_ended_locked was told, and w's door is entered. False: r
- * has suspended, or has ended in another way; coroi_run comes next. */
-bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack);
+/* coroi_run_fresh_locked - run r, which is fresh and not dense, on a stack from w's cache, by
+ * start(r), which begins with coroi_dense_hide, and calls r's function (coroi_call_body). It leaves
+ * w's door. Thread: w, on its native stack. Returns: true: start has returned, and r had not
+ * suspended. False: r has suspended, or start has called coroi_loop; coroi_run comes next. */
+bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack,
+			    int (*start)(intptr_t));
+
+/* coroi_loop - in start, r's function has returned: r ends as any other, and this stack becomes a
+ * loop's. */
+void coroi_loop(struct coroi_rec *r) __attribute__((noreturn));
 
 /* coroi_on_end_elsewhere - brings a coroutine whose function has returned on a thread that is no
  * worker back to a worker. Set once, by a constructor of the room that takes coroutines to such

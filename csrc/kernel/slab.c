@@ -2,7 +2,7 @@
 /* slab.c - see slab.h. */
 #include "kernel/slab.h"
 
-#include "border/gobell.h"
+#include "kernel/hooks.h"
 
 #include <string.h>
 
@@ -296,7 +296,7 @@ static inline void tell_waiters(struct coroi_slab *s, int64_t granted)
 	uint32_t wanted = at_load_seq(&s->wanted);
 
 	if (coroi_unlikely(wanted) && (wanted == COROI_WANTED || roomy(s, granted)))
-		coroi_bell_ring(s->owner);
+		coroi_hooks.look(s->owner);
 }
 
 /* raise_capacity - there could be n more. */

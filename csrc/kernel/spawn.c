@@ -5,6 +5,7 @@
 #include "kernel/spawn.h"
 
 #include "kernel/dense.h"
+#include "kernel/hooks.h"
 #include "kernel/nowait.h"
 #include "kernel/task.h"
 #include "kernel/wait.h"
@@ -222,13 +223,10 @@ done:
 static COROI_COLD int first_apart_locked(struct coroi_worker *w, struct coroi_rec *me,
 					 struct coroi_rec *child, coro_fn fn)
 {
-	if (w->lent) {
-		coroi_lend_suspended(w);            /* me is about to be where thieves get at it */
-		if (!coroi_lend_may_start(w, fn)) { /* the child is to be first on w's own thread */
-			coroi_queue_fresh_locked(w, child);
-			coroi_queue_locked(w, me);
-			return coroi_suspend_picked_locked(w, me);
-		}
+	if (w->lent && !coroi_hooks.may_begin_locked(w, fn)) {
+		coroi_queue_fresh_locked(w, child); /* to be first on w's own thread */
+		coroi_queue_locked(w, me);
+		return coroi_suspend_picked_locked(w, me);
 	}
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w);

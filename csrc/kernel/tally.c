@@ -6,7 +6,6 @@
  * a look for the function. Instead, with every door locked, all records are looked at, and the
  * entries of the queues that have none. What is still in an inbox has not come to be (coroi_live).
  */
-#include "border/goworker.h"
 #include "kernel/inner.h"
 #include "kernel/life.h"
 #include "kernel/runnable.h"

@@ -59,8 +59,11 @@
 #include "kernel/wait.h"
 
 #include "kernel/budget.h"
+#include "kernel/hooks.h"
 #include "kernel/nowait.h"
 #include "kernel/task.h"
+
+__thread void *coroi_waker_tls;
 
 /* is_over - the coroutine has ended. FREE: its joiner is about to raise the generation. */
 static inline bool is_over(uint8_t state)
@@ -105,7 +108,7 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		/* Read while r is no node yet: then it is not freed. coroi_be_known_as may change
 		 * it meanwhile. */
 		coro_fn fn = at_load_hint(&r->fn);
-		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, r, fn)) {
+		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_hooks.wakes(home, r, fn)) {
 			coroi_inbox_push(home, node);
 			coroi_notify_pushed(home);
 		}
@@ -143,10 +146,7 @@ static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t 
 
 	at_add(count, 1);
 	int status = remote_wake(r, gen, bit);
-	struct coroi_waker *k = coroi_tls(coroi_waker_tls);
-	if (coroi_unlikely(k && k->w && !k->count))
-		k->count = count; /* until the thread has given back the worker */
-	else
+	if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_hooks.keeps(count))
 		at_add(count, -1);
 	return status;
 }

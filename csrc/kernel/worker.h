@@ -28,10 +28,7 @@
 #include "base/backoff.h"
 #include "base/current.h"
 #include "kernel/batch.h"
-#include "border/context.h"
 #include "kernel/driver.h"
-#include "border/gobell.h"
-#include "border/gocall.h"
 #include "kernel/policy.h"
 #include "kernel/record.h"
 #include "kernel/service.h"
@@ -78,11 +75,15 @@ struct coroi_undelivered {
 	uint64_t last;
 };
 
-/* Inline calls that wait to be made, of coroutines here (gocall.h). */
+/* Coroutines here that wait for a call which the native stack makes (hooks.h). */
 struct coroi_calls {
-	struct coroi_call *list; /* [COROI_CALLS_AT_ONCE] */
-	uint32_t count;
+	void *list;     /* the border's */
+	uint32_t count; /* of those in the list */
 };
+
+/* The values of `lent`, besides 0: the worker is lent; and spawns of others have come into the
+ * queue since then, so that what is fresh is not all the lender's. In w's door. */
+enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
 
 /* A worker's part of the tasks of a room above (task.h). */
 struct coroi_task_room {
@@ -246,8 +247,9 @@ struct coroi_worker {
 	struct coroi_calls calls;
 	/* See coroi_errand_locked. */
 	struct coroi_errand errand;
-	/* While the worker is lent: the thread that it is lent to; see lend.h. */
-	struct coroi_lender *lender;
+	/* While the worker is lent, the border's: what it knows of the thread. It begins with the
+	 * coroutine for whose end the thread waits, or NULL (coroi_is_lenders). */
+	struct coroi_rec **lender;
 	/* Signals were masked a second time: Go lets them through when it first sees the thread. */
 	bool masked_again;
 	/* Daemons that came to be, and that ended, here. Each is counted in spawned and ended
@@ -334,7 +336,7 @@ struct coro_scheduler {
 	uint8_t class;       /* of stacks by default */
 	uint8_t dense_class; /* of shared stacks (dense.h) */
 	uint16_t shared_stacks;
-	/* [workers + 1]; the last is the goworker, see goworker.h. */
+	/* [workers + 1]; the last has no thread: coroi_threadless. */
 	struct coroi_worker *worker;
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;
@@ -370,6 +372,7 @@ struct coro_scheduler {
 	/* How often a rest was left again. Counted before the woken worker does anything. */
 	uint32_t rises;
 	uint32_t rest_waiters;   /* threads that wait for a rest */
+	uint32_t rest_watchers;  /* those outside who are told of each rest (hooks.h: look) */
 	uint32_t awaiting_stack; /* coroutines that await a stack, on all workers */
 	/* Not 0: there has been a daemon. Set before the first is counted. */
 	uint32_t has_daemons;
@@ -378,8 +381,8 @@ struct coro_scheduler {
 	struct coroi_rec *witness;
 
 	struct coroi_outside outside;
-	struct coroi_gobell bell __attribute__((aligned(COROI_APART)));
-	struct coroi_offloaded calls __attribute__((aligned(COROI_APART)));
+	/* What the border keeps here. */
+	unsigned char border[4 * COROI_APART] __attribute__((aligned(COROI_APART)));
 	/* What the workers sleep in. */
 	const struct coroi_driver *driver;
 	void *service[COROI_SERVICES_MAX]; /* the state of services, by their id */
@@ -399,13 +402,26 @@ struct coro_scheduler {
 	uint32_t hosts;
 	uint8_t host_leaves, host_closes;
 	uint32_t failures; /* texts of coroi_fail that nobody has taken; atomic */
-	struct coroi_deadlines deadlines;
 };
 
 /* coroi_general - how many workers share their work: those before the dedicated ones. */
 static inline uint32_t coroi_general(const struct coro_scheduler *s)
 {
 	return s->workers - s->dedicated;
+}
+
+/* coroi_threadless - the last worker of s, which has no thread, no door, no queue and no stacks. It
+ * has an inbox, a sleeper's bit, and an awake token while it is awake, as any other. What becomes
+ * runnable there is the border's to run (border/goworker.h). */
+static inline struct coroi_worker *coroi_threadless(struct coro_scheduler *s)
+{
+	return &s->worker[s->workers];
+}
+
+/* coroi_is_lenders - w is lent, and r is the coroutine for whose end the lender waits. */
+static inline bool coroi_is_lenders(const struct coroi_worker *w, const struct coroi_rec *r)
+{
+	return w->lent && r == *w->lender;
 }
 
 /* coroi_is_dedicated - w steals nothing, and nothing is stolen from it. */

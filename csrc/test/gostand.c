@@ -4,6 +4,7 @@
 #include "border/gocall.h"
 #include "kernel/idle.h"
 #include "border/goworker.h"
+#include "border/state.h"
 #include "kernel/life.h"
 #include "kernel/wait.h"
 
@@ -27,7 +28,7 @@ void stand_in(void (*serve)(struct coroi_worker *))
 coro_scheduler *start_go(uint32_t workers, uint32_t flags)
 {
 	coro_scheduler *s = start_with(workers, flags);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	return s;
 }
 
@@ -43,7 +44,7 @@ void adds(struct coroi_worker *w)
 	CHECK_EQ(w->busy, 0);
 	if (adds_first)
 		adds_first(w);
-	for (struct coroi_call *c = w->calls.list; c < w->calls.list + n; c++) {
+	for (struct coroi_call *c = coroi_calls_of(w); c < coroi_calls_of(w) + n; c++) {
 		CHECK_EQ(c->caller->state, COROI_ACTIVE);
 		if (c->id == 1 && c->arg_bytes == sizeof(int64_t)) {
 			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
@@ -101,7 +102,8 @@ uint64_t clerk_once(coro_scheduler *s)
 {
 	uint64_t n = 0;
 
-	for (uint64_t node = at_xchg(&s->calls.first, 0), next; node; node = next, n++) {
+	for (uint64_t node = at_xchg(&coroi_border(s)->calls.first, 0), next; node;
+	     node = next, n++) {
 		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
 		next = c->next;
 		make_call(c);
@@ -117,10 +119,10 @@ void *clerk(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&s->calls.unwatched, 1); /* F5 */
-		if (at_load_seq(&s->calls.first))
+		at_xchg(&coroi_border(s)->calls.unwatched, 1); /* F5 */
+		if (at_load_seq(&coroi_border(s)->calls.first))
 			continue;
-		while (at_load_seq(&s->calls.unwatched) && !at_load_seq(&clerks_stop))
+		while (at_load_seq(&coroi_border(s)->calls.unwatched) && !at_load_seq(&clerks_stop))
 			sleep_us(20);
 	}
 	return NULL;

@@ -8,4 +8,5 @@
 #include "border/gobell.c"
 #include "border/gocall.c"
 #include "border/goworker.c"
+#include "border/hooks.c"
 #include "border/many.c"

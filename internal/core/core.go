@@ -11,7 +11,7 @@ package core
 #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../../csrc -I${SRCDIR}/../../csrc/include
 #cgo LDFLAGS: -pthread
 #include "gowakes.h"
-#include "border/gobell.h"
+#include "border/state.h"
 #include "kernel/dense.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"

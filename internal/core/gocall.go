@@ -14,8 +14,7 @@ package core
 // #cgo nocallback coroi_deadline_set
 // #cgo noescape coroi_deadline_forget
 // #cgo nocallback coroi_deadline_forget
-// #include "border/context.h"
-// #include "border/gocall.h"
+// #include "border/state.h"
 // #include "kernel/idle.h"
 // #include "kernel/life.h"
 // #include "kernel/wait.h"
@@ -43,6 +42,13 @@ const (
 	Failed = Status(C.CORO_EFAILED)
 	TooBig = Status(C.CORO_ETOOBIG)
 )
+
+// borderOf is what the border has in a scheduler (border/state.h).
+func borderOf(s *C.coro_scheduler) *C.struct_coroi_border {
+	return (*C.struct_coroi_border)(unsafe.Pointer(&s.border))
+}
+
+func (s *Scheduler) border() *C.struct_coroi_border { return borderOf(s.c) }
 
 // A Call is a coroutine's call of a Go function. It lies on the stack of the coroutine, which
 // waits.
@@ -85,7 +91,7 @@ func (l *Calls) Next() bool {
 }
 
 // ID is the number of the scheduler: see SetID.
-func (l Calls) ID() uint32 { return uint32(l.w.sched.bell.go_id) - 1 }
+func (l Calls) ID() uint32 { return uint32(borderOf(l.w.sched).bell.go_id) - 1 }
 
 // Len is the number of calls.
 func (l Calls) Len() int { return int(l.w.calls.count) }
@@ -111,7 +117,7 @@ type InlineCall struct {
 }
 
 // SetID sets what Calls.ID returns for this scheduler. No coroutine was spawned yet.
-func (s *Scheduler) SetID(id uint32) { s.c.bell.go_id = C.uint32_t(id) + 1 }
+func (s *Scheduler) SetID(id uint32) { s.border().bell.go_id = C.uint32_t(id) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler.
 func (s *Scheduler) Inside() bool {
@@ -251,19 +257,19 @@ func Now() uint64 {
 
 // CallsCanceled tells, once, that a coroutine was canceled which may be calling a Go function.
 func (s *Scheduler) CallsCanceled() bool {
-	canceled := (*uint32)(unsafe.Pointer(&s.c.calls.canceled))
+	canceled := (*uint32)(unsafe.Pointer(&s.border().calls.canceled))
 	return atomic.LoadUint32(canceled) != 0 && atomic.SwapUint32(canceled, 0) != 0
 }
 
 // HasCalls tells whether there are offloaded calls that were not taken.
 func (s *Scheduler) HasCalls() bool {
-	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls.first))) != 0
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.border().calls.first))) != 0
 }
 
 // TakeCalls takes all offloaded calls, and returns the first. After leads from each to the next, in
 // the order of calling.
 func (s *Scheduler) TakeCalls() *Call {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls.first)), 0)
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.border().calls.first)), 0)
 	list := uint64(0)
 	for node != 0 {
 		c := *(**Call)(unsafe.Pointer(&node))
@@ -290,12 +296,12 @@ const (
 // Watch tells C who looks at the list of calls. Unless a goroutine does, the caller looks once more
 // at calls that are there already.
 func (s *Scheduler) Watch(by Watch) {
-	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), uint32(by))
+	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.border().calls.unwatched)), uint32(by))
 }
 
 // CallsWatch is what Watch, SleepCalls, RouseCalls or a call has last set.
 func (s *Scheduler) CallsWatch() Watch {
-	return Watch(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.calls.unwatched))))
+	return Watch(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.border().calls.unwatched))))
 }
 
 // SleepCalls is F8 of gocall.h, after Watch(Unwatched): the calling goroutine sleeps in C until the

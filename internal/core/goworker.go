@@ -4,8 +4,8 @@ package core
 
 // #cgo noescape coroi_goworker_take
 // #cgo nocallback coroi_goworker_take
-// #cgo noescape coroi_goworker_park
-// #cgo nocallback coroi_goworker_park
+// #cgo noescape coroi_threadless_park
+// #cgo nocallback coroi_threadless_park
 // #cgo noescape coroi_goworker_end
 // #cgo nocallback coroi_goworker_end
 // #cgo noescape coroi_fail_with
@@ -81,10 +81,10 @@ func (l GoWorker) Take(items []GoWorkerItem) []GoWorkerItem {
 	return items[:n]
 }
 
-// Park is coroi_goworker_park. True: the goworker sleeps, until Claimed returns true.
+// Park is coroi_threadless_park. True: the goworker sleeps, until Claimed returns true.
 func (l GoWorker) Park() bool {
 	crossing()
-	return bool(C.coroi_goworker_park(l.c))
+	return bool(C.coroi_threadless_park(l.c))
 }
 
 // IsClaimed tells whether Claimed would return true. It changes nothing.

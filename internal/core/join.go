@@ -128,17 +128,17 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 
 // Arm asks for a ring of the bell at each end from now on: Go is about to sleep. The caller looks
 // once more at what came before.
-func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.bell.go_sleeps)), 1) }
+func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.border().bell.go_sleeps)), 1) }
 
 // WaitRest counts the goroutines that want the bell at each rest.
 func (s *Scheduler) WaitRest(n int32) {
-	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.bell.waits_rest)), uint32(n))
+	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.rest_watchers)), uint32(n))
 }
 
 // Done takes the list of coroutines that have ended, and appends the ids that were registered with
 // them.
 func (s *Scheduler) Done(ids []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.bell.done)), 0)
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.border().bell.done)), 0)
 	for node != 0 {
 		r := *(**record)(unsafe.Pointer(&node))
 		node = uint64(r.next)

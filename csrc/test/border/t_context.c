@@ -5,6 +5,7 @@
 #include "gostand.h"
 
 #include "border/context.h"
+#include "border/state.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -75,7 +76,8 @@ static uint64_t deadline_of(coro_scheduler *s, uint32_t id)
 	for (uint32_t n = 0, first = 0, places = 64; n < COROI_DEADLINE_SEGMENTS;
 	     n++, first += places, places *= 2)
 		if (id < first + places) {
-			uint64_t *at = (uint64_t *)(uintptr_t)at_load_acq(&s->deadlines.segment[n]);
+			uint64_t *at = (uint64_t *)(uintptr_t)at_load_acq(
+				&coroi_border(s)->deadlines.segment[n]);
 			return at ? at_load_rlx(&at[id - first]) : 0;
 		}
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "sync/sem.h"
 #include "border/goworker.h"
+#include "border/state.h"
 
 #include <sched.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void spawns_go_bodies(void *arg, void *result)
 /* run_bodies - act as Go's executors until n bodies have ended. */
 static void run_bodies(coro_scheduler *s, int n)
 {
-	struct coroi_worker *goworker = coroi_goworker(s);
+	struct coroi_worker *goworker = coroi_threadless(s);
 	struct coroi_goworker_item item[4];
 
 	while (n > 0) {
@@ -53,7 +54,7 @@ static void run_bodies(coro_scheduler *s, int n)
 				coroi_goworker_end(goworker, item[i].rec, 0);
 				at_bump(&goworker->ended);
 			}
-		} while (!coroi_goworker_park(goworker));
+		} while (!coroi_threadless_park(goworker));
 	}
 }
 
@@ -177,7 +178,7 @@ TEST(gobody_is_woken_and_canceled)
 	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
 	CHECK_EQ(coro_sem_init(&sem, 0, 0), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
-	struct coroi_worker *goworker = coroi_goworker(s);
+	struct coroi_worker *goworker = coroi_threadless(s);
 	spawn(s, starts_and_joins, &out, sizeof out);
 	goworker_wakes(goworker);
 	struct coroi_rec *r = start_body(goworker);
@@ -192,7 +193,7 @@ TEST(gobody_is_woken_and_canceled)
 	CHECK_EQ(item.n, 2);
 	CHECK_EQ(item.canceled, 0);
 	CHECK_EQ(coro_cancel(h), CORO_OK);
-	CHECK(!coroi_goworker_park(goworker)); /* there is more */
+	CHECK(!coroi_threadless_park(goworker)); /* there is more */
 	item = take_one(goworker, h);
 	CHECK_EQ(item.kind, COROI_GOWORKER_WAKE);
 	CHECK_EQ(item.n, 0);
@@ -218,7 +219,7 @@ TEST(gobody_is_woken_and_canceled)
 		sched_yield();
 	CHECK_EQ(coro_wake(h), CORO_ESTALE);
 	CHECK_EQ(coroi_goworker_take(goworker, &item, 1), 0);
-	CHECK(coroi_goworker_park(goworker));
+	CHECK(coroi_threadless_park(goworker));
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
@@ -243,7 +244,7 @@ TEST(gobody_is_joined_by_goroutines)
 
 	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
-	struct coroi_worker *goworker = coroi_goworker(s);
+	struct coroi_worker *goworker = coroi_threadless(s);
 	spawn(s, starts_one, &out, sizeof out);
 	goworker_wakes(goworker);
 	struct coroi_rec *r = start_body(goworker);
@@ -251,11 +252,11 @@ TEST(gobody_is_joined_by_goroutines)
 					5 | COROI_JOIN_COUNTED);
 	at_xchg(&coroi_cold(r)->join, join);
 	end_body(goworker, r);
-	CHECK(coroi_goworker_park(goworker));
+	CHECK(coroi_threadless_park(goworker));
 	while (stats(s).awake)
 		sleep_us(50);
 	CHECK(!coroi_at_rest(s));
-	CHECK(at_xchg(&s->bell.done, 0) == (uintptr_t)r);
+	CHECK(at_xchg(&coroi_border(s)->bell.done, 0) == (uintptr_t)r);
 	CHECK_EQ(r->next, 0);
 	CHECK_EQ(r->permits, 5); /* the joiner's id */
 	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);
@@ -268,7 +269,7 @@ TEST(gobody_is_joined_by_goroutines)
 /* executes - start and end one body. The body ends at its first wake-up. */
 static void *executes(void *arg)
 {
-	struct coroi_worker *goworker = coroi_goworker(arg);
+	struct coroi_worker *goworker = coroi_threadless(arg);
 	struct coroi_goworker_item item[4];
 	struct coroi_rec *r = NULL;
 
@@ -286,7 +287,7 @@ static void *executes(void *arg)
 				end_body(goworker, r);
 				over = true;
 			}
-		} while (!coroi_goworker_park(goworker));
+		} while (!coroi_threadless_park(goworker));
 	}
 	return NULL;
 }
@@ -340,8 +341,8 @@ TEST(gocall_goworker_is_taken_in_parts)
 
 	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
 	coro_scheduler *s = start_with(1, 0);
-	struct coroi_worker *goworker = coroi_goworker(s);
-	s->bell.go_id = 1;
+	struct coroi_worker *goworker = coroi_threadless(s);
+	coroi_border(s)->bell.go_id = 1;
 	spawn(s, starts_bodies, NULL, 0);
 	while (!seen(&started) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
 		sleep_us(100);
@@ -354,7 +355,8 @@ TEST(gocall_goworker_is_taken_in_parts)
 			coroi_goworker_end(goworker, items[k].rec, 0);
 			at_bump(&goworker->ended);
 		}
-		CHECK_EQ(coroi_goworker_park(goworker), i == 3); /* no sleep while there are more */
+		CHECK_EQ(coroi_threadless_park(goworker),
+			 i == 3); /* no sleep while there are more */
 	}
 	finish(s);
 }

@@ -235,7 +235,7 @@ static void is_apart(struct coroi_worker *w)
 	CHECK_EQ(coro_self(), 0);
 	CHECK(coroi_go_inside(w->sched));
 	CHECK_EQ(coro_wake(caller), CORO_OK); /* a permit: the caller does not park */
-	CHECK(w->calls.list->caller == coroi_at((uint32_t)caller));
+	CHECK(coroi_calls_of(w)->caller == coroi_at((uint32_t)caller));
 	while (w->sched->workers > 1 && __atomic_load_n(&others, __ATOMIC_SEQ_CST) < 3)
 		sleep_us(50);
 }

@@ -4,6 +4,7 @@
 #include "gostand.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/idle.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static coro_scheduler *sched, *other;
  * room. */
 static void serve(struct coroi_worker *w)
 {
-	for (struct coroi_call *c = w->calls.list; c < w->calls.list + w->calls.count; c++) {
+	for (struct coroi_call *c = coroi_calls_of(w); c < coroi_calls_of(w) + w->calls.count;
+	     c++) {
 		c->status = CORO_OK;
 		c->got = 0;
 		if (c->id == 1) {
@@ -44,7 +46,7 @@ static void run(const coro_attr *attr, coro_fn fn)
 	done = 0;
 	stand_in(serve);
 	sched = start(&o);
-	sched->bell.go_id = 1;
+	coroi_border(sched)->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(sched, attr, fn, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(sched), CORO_OK);
 	CHECK_EQ(done, 1);

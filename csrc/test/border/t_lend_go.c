@@ -5,6 +5,7 @@
 #include "gostand.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/life.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ TEST(lend_on_goes_on_after_each_call)
 			for (lend(&l); l.outcome == COROI_LEND_CALLS;) {
 				struct coroi_call *c = (struct coroi_call *)(uintptr_t)l.call;
 				CHECK_EQ(c->caller->state, COROI_COMMITTED);
-				CHECK_EQ(at_load_seq(&s->calls.first), 0);
+				CHECK_EQ(at_load_seq(&coroi_border(s)->calls.first), 0);
 				CHECK(COROI_PENDING_OF(at_load_seq(&s->activity)) >= 1);
 				CHECK(!coroi_finished(s));
 				make_call(c);

@@ -5,6 +5,7 @@
 #include "gostand.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/life.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static void serves(struct coroi_worker *w)
 {
 	at_store_rlx(&inline_thread, (uint64_t)gettid());
 	for (uint32_t i = 0, n = w->calls.count; i < n; i++)
-		serve_call(w->sched, &w->calls.list[i]);
+		serve_call(w->sched, &coroi_calls_of(w)[i]);
 }
 
 static void ask(coro_go_id id, int64_t *number)
@@ -276,9 +277,9 @@ static void serves_outcome(struct coroi_worker *w)
 
 	for (uint32_t i = 0; i < w->calls.count; i++) {
 		struct coroi_lend l = lend_of(others ? others : w->sched, yields, &n, 8, 8);
-		l.brief = w->calls.list[i].id == 8;
+		l.brief = coroi_calls_of(w)[i].id == 8;
 		outcome_inside = coroi_lend_call(&l);
-		w->calls.list[i].status = CORO_OK;
+		coroi_calls_of(w)[i].status = CORO_OK;
 	}
 }
 
@@ -309,7 +310,7 @@ TEST(lend_inside_is_never_where_no_worker_is_lent)
 	coro_options o = options(1, 0);
 	o.dedicated = 1;
 	coro_scheduler *s = start(&o);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	CHECK_EQ(outcome_of(s, &(coro_attr){.size = sizeof(coro_attr), .worker = 2}),
 		 COROI_LEND_NONE);
 	/* another scheduler's worker */

@@ -6,6 +6,7 @@
 
 #include "border/gobell.h"
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/run.h"
 
 #include <string.h>
@@ -46,8 +47,8 @@ static void *sleeper(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&s->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
-		if (!at_load_seq(&s->calls.first) && coroi_calls_sleep(s))
+		at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		if (!at_load_seq(&coroi_border(s)->calls.first) && coroi_calls_sleep(s))
 			sleeps++;
 	}
 	at_xchg(&sleeper_ended, 1);
@@ -107,18 +108,18 @@ TEST(offload_sleep_does_not_begin_after_a_call)
 	pthread_t t;
 
 	CHECK_EQ(coroi_calls_sleep(s), 0); /* watched */
-	at_xchg(&s->calls.unwatched, COROI_CALLS_UNWATCHED);
+	at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_UNWATCHED);
 	coroi_calls_rouse(s);
 	CHECK_EQ(coroi_calls_sleep(s), 0);
 	clerks_stop = sleeper_ended = sleeps = 0;
 	thread_start(&t, sleeper, s);
-	while (at_load_seq(&s->calls.unwatched) != COROI_CALLS_ASLEEP)
+	while (at_load_seq(&coroi_border(s)->calls.unwatched) != COROI_CALLS_ASLEEP)
 		sleep_us(50);
 	at_xchg(&clerks_stop, 1);
 	coroi_calls_rouse(s);
 	thread_join(t);
 	CHECK_EQ(sleeps, 1);
-	CHECK_EQ(s->calls.unwatched, COROI_CALLS_WATCHED);
+	CHECK_EQ(coroi_border(s)->calls.unwatched, COROI_CALLS_WATCHED);
 	finish(s);
 }
 
@@ -159,7 +160,7 @@ TEST(offload_is_woken_and_canceled_meanwhile)
 
 	coro_scheduler *s = start_go(2, 0);
 	spawn(s, offloads_once, NULL, 0);
-	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1)
+	while (!at_load_seq(&coroi_border(s)->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1)
 		sleep_us(50);
 	CHECK_EQ(b.waits, CORO_WAIT_CALL);
 	CHECK_EQ(b.handle, caller);
@@ -198,13 +199,14 @@ TEST(offload_is_canceled_alone)
 	int bell = coroi_bell_open(s);
 	CHECK(bell >= 0);
 	spawn(s, offloads_and_parks, NULL, 0);
-	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1 ||
-	       b.waits != CORO_WAIT_CALL)
+	while (!at_load_seq(&coroi_border(s)->calls.first) ||
+	       coro_scheduler_blocked(s, &b, 1) != 1 || b.waits != CORO_WAIT_CALL)
 		sleep_us(50);
-	at_xchg(&s->bell.go_sleeps, 1);
-	CHECK_EQ(s->calls.canceled, 0);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
+	CHECK_EQ(coroi_border(s)->calls.canceled, 0);
 	CHECK_EQ(coro_cancel(caller), CORO_OK);
-	while (!at_load_seq(&s->calls.canceled) || at_load_seq(&s->bell.go_sleeps))
+	while (!at_load_seq(&coroi_border(s)->calls.canceled) ||
+	       at_load_seq(&coroi_border(s)->bell.go_sleeps))
 		sleep_us(50);
 	while (read(bell, &rung, sizeof rung) != sizeof rung) /* some time later */
 		sleep_us(50);
@@ -254,7 +256,7 @@ static coro_scheduler *dense_gos(uint32_t workers)
 
 	o.shared_stacks = 2;
 	coro_scheduler *s = start(&o);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	return s;
 }
 

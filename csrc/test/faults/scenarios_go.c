@@ -6,6 +6,7 @@
 #include "border/brief.h"
 #include "border/gobell.h"
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/wait.h"
 
 #include <poll.h>
@@ -24,7 +25,7 @@ static bool awaited(coro_scheduler *s, coro_handle h, uint32_t id)
 	if (!at_cas(&coroi_cold(r)->join, &word,
 		    coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, id)))
 		return false;
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	coro_wake(h);
 	return true;
 }
@@ -52,7 +53,7 @@ SCENARIO(bell)
 	if (fd < 0) {
 		CHECK_EQ(fd, CORO_EAGAIN);
 		CHECK(may_fail());
-		CHECK_EQ(s->bell.fd, -1);
+		CHECK_EQ(coroi_border(s)->bell.fd, -1);
 		fd = QUIET(coroi_bell_open(s));
 		CHECK(lasting || fd >= 0);
 	}
@@ -65,7 +66,8 @@ SCENARIO(bell)
 		coro_detach(h);
 	} else if (spawned && awaited(s, h, 77)) {
 		await_bell(fd);
-		struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)at_xchg(&s->bell.done, 0);
+		struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)at_xchg(
+			&coroi_border(s)->bell.done, 0);
 		CHECK(r == coroi_at((uint32_t)h));
 		CHECK_EQ(r->permits, 77);
 		CHECK(went_well(coroi_join_status(r), CORO_ENOMEM) || lasting);
@@ -75,11 +77,11 @@ SCENARIO(bell)
 		CHECK_EQ(coro_detach(h), CORO_OK);
 	}
 	if (fd >= 0) { /* and for every rest */
-		at_add(&s->bell.waits_rest, 1);
-		at_xchg(&s->bell.go_sleeps, 1);
+		at_add(&s->rest_watchers, 1);
+		at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 		if (outside(s, leaf, NULL, 0))
 			await_bell(fd);
-		at_add(&s->bell.waits_rest, -1);
+		at_add(&s->rest_watchers, -1);
 	}
 	end(s);
 }
@@ -123,7 +125,7 @@ SCENARIO(go_calls)
 	if (!s)
 		return;
 	stand_in(adds);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	for (int64_t i = 0; i < 6; i++)
 		outside_attr(s, i % 3 ? NULL : &dense, calls_go, &i, sizeof i);
 	end(s);
@@ -223,7 +225,7 @@ SCENARIO(lends)
 
 	if (!s)
 		return;
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	s->lends = 1; /* although its workers are pinned */
 	CHECK_EQ(coroi_brief_declare(parks), CORO_OK);
 	for (int64_t i = 0; i < 6; i++) {

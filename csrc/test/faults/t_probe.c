@@ -8,6 +8,7 @@
 #include "scenarios.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/worker.h"
 #include "dispatch/policy.h"
 #include "base/sys.h"
@@ -227,7 +228,7 @@ static void segv(int how)
 		strays((void *)8, NULL);
 	} else if (how & STRAY_IN_GO) {
 		stand_in(strays_in_go);
-		s->bell.go_id = 1;
+		coroi_border(s)->bell.go_id = 1;
 		spawn(s, calls_go, NULL, 0);
 	} else if (how & STRAY_ABOVE) {
 		spawn(s, strays_above, NULL, 0);

@@ -5,6 +5,7 @@
 #include "border/gocall.h"
 #include "kernel/life.h"
 #include "border/many.h"
+#include "border/state.h"
 
 #include <stdlib.h>
 
@@ -58,7 +59,7 @@ static NOINLINE void serves(struct coroi_worker *w)
 {
 	do {
 		stop_here();
-		w->calls.list->status = CORO_OK;
+		coroi_calls_of(w)->status = CORO_OK;
 	} while (coroi_work(w));
 }
 
@@ -135,7 +136,7 @@ int main(void)
 	coroi_go_register(serves);
 	if (coro_scheduler_init(&s, &o))
 		return 3;
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	if (coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
 		return 3;
 	if (coro_scheduler_wait(s) || coro_scheduler_destroy(s))

@@ -8,6 +8,7 @@
 #include "kernel/idle.h"
 #include "kernel/life.h"
 #include "border/goworker.h"
+#include "border/state.h"
 #include "kernel/spawn.h"
 #include "kernel/wait.h"
 
@@ -528,7 +529,7 @@ TEST(cap_of_records_that_are_missing_for_go)
 	coro_handle h;
 
 	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
 	coroi_mags_flush(&s->outside.mags);
 	hide_records(s);

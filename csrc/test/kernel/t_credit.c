@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "border/state.h"
 #include "kernel/life.h"
 #include "kernel/spawn.h"
 
@@ -29,7 +30,7 @@ static bool rang(coro_scheduler *s, int bell)
 
 	if (yes)
 		CHECK_EQ(read(bell, &n, sizeof n), 8);
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	return yes;
 }
 

@@ -15,6 +15,7 @@
 #include "sync/select.h"
 #include "sync/sem.h"
 #include "border/goworker.h"
+#include "border/state.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -52,7 +53,7 @@ static uint32_t heard(void)
 		ids |= 1u << g->id;
 	}
 	CHECK_EQ(is_rung(), ids != 0);
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	return ids;
 }
 
@@ -64,7 +65,7 @@ static struct coroi_gowaiter *gowaiter(uint32_t id, size_t bytes, uint64_t value
 	CHECK(g);
 	if (bytes == 8)
 		memcpy(g->value, &value, 8);
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	return g;
 }
 
@@ -529,15 +530,15 @@ TEST(gowaiter_bell_rings_for_a_sleeper)
 	go_begin();
 	coroi_bell_ring(s);
 	CHECK(!is_rung()); /* Go is awake */
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	coroi_bell_ring(s);
 	CHECK(is_rung());
 	coroi_bell_ring(s);
 	CHECK(!is_rung()); /* Go has been told */
 	coroi_services_canceled(s, NULL);
-	CHECK_EQ(s->calls.canceled, 1);
+	CHECK_EQ(coroi_border(s)->calls.canceled, 1);
 	CHECK(!is_rung());
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	coroi_services_canceled(s, NULL);
 	CHECK(is_rung());
 	go_end();
@@ -556,10 +557,10 @@ TEST(gowaiter_bell_is_dropped_when_nobody_rings)
 	pthread_t t;
 
 	go_begin();
-	at_add(&s->bell.ringers, 1); /* as coroi_bell_ring does */
-	CHECK_EQ((int)at_load_seq(&s->bell.fd), bell);
+	at_add(&coroi_border(s)->bell.ringers, 1); /* as coroi_bell_ring does */
+	CHECK_EQ((int)at_load_seq(&coroi_border(s)->bell.fd), bell);
 	thread_start(&t, drops, s);
-	while ((int)at_load_seq(&s->bell.fd) != -1)
+	while ((int)at_load_seq(&coroi_border(s)->bell.fd) != -1)
 		sleep_us(50);
 	for (int i = 0; i < 20; i++) { /* the drop waits for us */
 		CHECK(!is_rung());
@@ -567,10 +568,10 @@ TEST(gowaiter_bell_is_dropped_when_nobody_rings)
 		CHECK(is_rung());
 		sleep_us(50);
 	}
-	at_add(&s->bell.ringers, -1);
+	at_add(&coroi_border(s)->bell.ringers, -1);
 	thread_join(t);
-	at_xchg(&s->bell.go_sleeps, 1);
+	at_xchg(&coroi_border(s)->bell.go_sleeps, 1);
 	coroi_bell_ring(s); /* there is no bell any more */
-	CHECK_EQ(s->bell.ringers, 0);
+	CHECK_EQ(coroi_border(s)->bell.ringers, 0);
 	go_end();
 }

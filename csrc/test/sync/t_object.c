@@ -6,6 +6,7 @@
 #include "gostand.h"
 
 #include "border/gocall.h"
+#include "border/state.h"
 #include "kernel/worker.h"
 #include "sync/chan.h"
 
@@ -295,7 +296,7 @@ TEST(sync_inline_calls_cannot_wait)
 {
 	stand_in(as_inline_call);
 	coro_scheduler *s = start_with(1, 0);
-	s->bell.go_id = 1;
+	coroi_border(s)->bell.go_id = 1;
 	spawn(s, calls_inline, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 1);

@@ -19,6 +19,7 @@
 #include "kernel/spawn.c"
 
 #include "ctwins.h"
+#include "border/state.h"
 #include "kernel/inbox.h"
 
 struct ctwins_world ctwins_world(uint32_t workers)
@@ -30,7 +31,7 @@ struct ctwins_world ctwins_world(uint32_t workers)
 	s->worker = w;
 	s->workers = workers;
 	s->driver = &coroi_futex_driver;
-	s->bell.fd = -1;
+	coroi_border(s)->bell.fd = -1;
 	for (uint32_t i = 0; i <= workers; i++) {
 		w[i].id = (uint16_t)i;
 		w[i].sched = s;

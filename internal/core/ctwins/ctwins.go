@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	_ "github.com/organzine/coro/csrc/base" // the headers that are included
+	_ "github.com/organzine/coro/csrc/border"
 	_ "github.com/organzine/coro/csrc/include"
 	_ "github.com/organzine/coro/csrc/kernel"
 )
