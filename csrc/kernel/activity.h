@@ -152,4 +152,19 @@ static inline void coroi_rest_waits(struct coro_scheduler *s, int n)
  * coroi_rest_waits has counted. */
 void coroi_rest_await(struct coro_scheduler *s, uint32_t seen);
 
+/* coroi_live - the number of coroutines that have arrived at a worker and not ended. Spawns that
+ * are still on their way do not count. Thread: any. The number is exact at rest. Else it is at
+ * least the number at some moment during the call. */
+uint64_t coroi_live(struct coro_scheduler *s);
+
+/* coroi_others - coroi_live without the daemons. */
+uint64_t coroi_others(struct coro_scheduler *s);
+
+/* coroi_daemons - those daemons. Thread: any. */
+uint64_t coroi_daemons(struct coro_scheduler *s);
+
+/* coroi_finished - was there a moment during the call at which nothing but daemons was left of what
+ * had been pushed before the call? Thread: any. */
+bool coroi_finished(struct coro_scheduler *s);
+
 #endif

@@ -3,7 +3,6 @@
 #include "kernel/door.h"
 
 #include "kernel/deque.h"
-#include "kernel/task.h"
 
 /* serve - D4: the owner gives the thief what it wants. */
 static void serve(struct coroi_worker *w, uint32_t thief)

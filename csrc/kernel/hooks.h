@@ -1,11 +1,14 @@
 /*
- * hooks.h - what the kernel asks of the border (csrc/border), which lies above it.
+ * hooks.h - what the kernel asks of rooms above it: of the border (csrc/border), and of the room
+ * that has tasks (csrc/actor).
  *
- * The table is constant, and the linker finds it: border/hooks.c has it. So none is NULL, nothing is
- * set at run time, and a call costs a load more than one by name. The kernel asks at points that a
- * test leads to which is there anyhow: a worker is lent, a list has calls, a coroutine ends in an
- * unusual way, a thread has said that it wants to be asked. A lock or a door in which a function is
- * called is not to be taken by it; and a function of which it is not told that it may block does not.
+ * The border's table is constant, and the linker finds it: border/hooks.c has it. So no function is
+ * NULL, nothing is set at run time, and a call costs a load more than one by name. The kernel asks
+ * at points that a test leads to which is there anyhow: a worker is lent, a list has calls, a
+ * coroutine ends in an unusual way, a thread has said that it wants to be asked.
+ *
+ * No function takes a door or a lock in which it is called. A function blocks only if it is said
+ * that it may.
  */
 #ifndef COROI_HOOKS_H
 #define COROI_HOOKS_H
@@ -91,6 +94,20 @@ struct coroi_hooks {
 	void (*look)(struct coro_scheduler *s);
 };
 extern const struct coroi_hooks coroi_hooks __attribute__((visibility("hidden")));
+
+/* What the tasks of a room above are (task.h). Written once, by a constructor. */
+struct coroi_tasks {
+	coro_fn fn;
+	/* The task has ended by coro_exit, coro_abort or coro_fail (aborted: not by the first), and
+	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
+	 * own. Thread: the worker, in the task's coroutine; it may wait. */
+	void (*ended)(void *arg, bool aborted);
+	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_let_go_locked or, if it
+	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
+	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
+	bool (*settle)(void *room, bool all);
+};
+extern struct coroi_tasks coroi_tasks;
 
 /* Not NULL: the thread wants to be asked (`wakes`). The border's. */
 COROI_THREAD_LOCAL void *coroi_waker_tls;

@@ -39,11 +39,4 @@ bool coroi_host_keep(struct coroi_worker *w);
  * host. Thread: any. */
 void coroi_host_close(struct coro_scheduler *s);
 
-/* coroi_host_asked - the thread that is w is to look at who is its host. Thread: w's; relaxed: P2
- * is sure. */
-static inline bool coroi_host_asked(const struct coroi_worker *w)
-{
-	return w->is_main && at_load_rlx(&w->asked);
-}
-
 #endif

@@ -39,7 +39,7 @@
  * worker awake wakes one first, if coroutines await a stack and may get one: S3 of nostack.h.
  *
  * The end of a wait (coroi_finished) needs less where there are daemons: awake is 0, and every
- * coroutine that is left, by two looks at the counters (life.c), is a daemon. What is pending then
+ * coroutine that is left, by two looks at the counters (activity.c), is a daemon. What is pending then
  * is pending for daemons. So each thread that leaves no worker awake looks whether this is the end,
  * if there has ever been a daemon. What a daemon spawns after awake was 0 comes later than the end,
  * as what is pushed from outside does. The end of a run is always a rest.

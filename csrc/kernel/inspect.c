@@ -12,7 +12,6 @@
 #include "kernel/inner.h"
 #include "kernel/life.h"
 #include "kernel/batch.h"
-#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>

@@ -263,68 +263,6 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 		coroi_door_unlock(&s->worker[i]);
 }
 
-/*
- * First the ends are counted, then the spawns. Both counts only grow. So the difference is at least
- * the number of coroutines at the moment in between, and if it is zero, there was none. The loads
- * are acquires, to stay in order. They pair with the release in coroi_end_locked: an end is not
- * seen before the coroutine's spawn, nor before the spawns that it has made.
- *
- * A daemon counts among the ended from its spawn to its end: in the first look as one that came
- * (`daemons.spawned`), which takes it away, in the second as one that ended (`daemons.ended`),
- * which gives the place back. Both counts only grow, too. A spawn counts the daemon in `spawned`
- * first, and an end in `ended` last. So the difference is, again, at least the number of the others
- * at the moment in between.
- */
-static uint64_t count_all(struct coro_scheduler *s, bool with_daemons)
-{
-	uint64_t gone = 0, came = 0;
-	for (uint32_t i = 0; i <= s->workers; i++) {
-		gone += at_load_acq(&s->worker[i].ended);
-		if (!with_daemons)
-			gone += at_load_acq(&s->worker[i].daemons.spawned);
-	}
-	for (uint32_t i = 0; i <= s->workers; i++) {
-		came += at_load_acq(&s->worker[i].spawned);
-		if (!with_daemons)
-			came += at_load_acq(&s->worker[i].daemons.ended);
-	}
-	return came - gone;
-}
-
-uint64_t coroi_live(struct coro_scheduler *s)
-{
-	return count_all(s, true);
-}
-
-uint64_t coroi_others(struct coro_scheduler *s)
-{
-	return count_all(s, !at_load_seq(&s->has_daemons));
-}
-
-uint64_t coroi_daemons(struct coro_scheduler *s)
-{
-	uint64_t gone = 0, came = 0;
-
-	for (uint32_t i = 0; i <= s->workers; i++)
-		gone += at_load_acq(&s->worker[i].daemons.ended);
-	for (uint32_t i = 0; i <= s->workers; i++)
-		came += at_load_acq(&s->worker[i].daemons.spawned);
-	return came - gone;
-}
-
-/* While no worker is awake, everything that was pushed before has arrived and is counted. A
- * coroutine that is woken after that look is counted too, until it ends. What a daemon spawns after
- * that look comes later than the end. So one look at the activity is enough. What is pending then
- * is for coroutines that are counted: where all of them are daemons, it may stay. */
-bool coroi_finished(struct coro_scheduler *s)
-{
-	uint64_t activity = at_load_seq(&s->activity);
-
-	return COROI_AWAKE_OF(activity) == 0 &&
-	       (COROI_PENDING_OF(activity) == 0 || at_load_seq(&s->has_daemons)) &&
-	       coroi_others(s) == 0;
-}
-
 /* is_empty - every coroutine has ended, the daemons too. */
 static bool is_empty(struct coro_scheduler *s)
 {

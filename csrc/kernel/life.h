@@ -4,32 +4,17 @@
 #ifndef COROI_LIFE_H
 #define COROI_LIFE_H
 
-#include "kernel/worker.h"
+#include "kernel/activity.h"
 
 /* coroi_work - run coroutines, and sleep, until the worker is stopped (false) or inline calls are
  * to be made (true): I2 of gocall.h. If it is called with calls in w's list, they have been made:
  * I4 comes first. Thread: w, on its native stack. */
 bool coroi_work(struct coroi_worker *w);
 
-/* coroi_live - the number of coroutines that have arrived at a worker and not ended. Spawns that
- * are still on their way do not count. Thread: any. The number is exact at rest. Else it is at
- * least the number at some moment during the call. */
-uint64_t coroi_live(struct coro_scheduler *s);
-
 /* coroi_present - the same with the spawns on their way: the number of coroutines whose spawn had
  * returned before the call, and that have not ended. Stops every worker for a moment. Nobody takes
  * from the goworker's inbox meanwhile. Thread: any but a worker. */
 uint64_t coroi_present(struct coro_scheduler *s);
-
-/* coroi_others - coroi_live without the daemons. */
-uint64_t coroi_others(struct coro_scheduler *s);
-
-/* coroi_daemons - those daemons. Thread: any. */
-uint64_t coroi_daemons(struct coro_scheduler *s);
-
-/* coroi_finished - was there a moment during the call at which nothing but daemons was left of what
- * had been pushed before the call? Thread: any. */
-bool coroi_finished(struct coro_scheduler *s);
 
 /* coroi_running - up to cap functions: of the coroutines that run now, or wait in a shield section,
  * and of what other threads run for coroutines. Stops every worker for a moment. Thread: any but a

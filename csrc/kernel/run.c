@@ -19,11 +19,9 @@
 
 #include "base/extras.h"
 #include "kernel/hooks.h"
-#include "kernel/host.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
 #include "kernel/steal.h"
-#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>

@@ -11,26 +11,6 @@
 
 #include "kernel/run.h"
 
-/* What a room's tasks are. Written once, by a constructor. */
-struct coroi_tasks {
-	coro_fn fn;
-	/* The task has ended by coro_exit, coro_abort or coro_fail (aborted: not by the first), and
-	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
-	 * own. Thread: the worker, in the task's coroutine; it may wait. */
-	void (*ended)(void *arg, bool aborted);
-	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_let_go_locked or, if it
-	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
-	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
-	bool (*settle)(void *room, bool all);
-};
-extern struct coroi_tasks coroi_tasks;
-
-/* coroi_is_task - r is a task of that room. */
-static inline bool coroi_is_task(const struct coroi_rec *r)
-{
-	return r->fn == coroi_tasks.fn;
-}
-
 /* coroi_task_feeds - somebody is to be woken if one more is queued at w: see
  * coroi_notify_queued. */
 static inline bool coroi_task_feeds(const struct coroi_worker *w)
@@ -151,14 +131,6 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 		return true;
 	coroi_door_leave(w);
 	return false;
-}
-
-/* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as
- * `settle`. */
-static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
-{
-	return coroi_unlikely(w->tasks.kept) &&
-	       coroi_tasks.settle(at_load_rlx(&w->tasks.room), all);
 }
 
 /* coroi_task_keeps - w keeps something. In w's door. */

@@ -61,7 +61,6 @@
 #include "kernel/budget.h"
 #include "kernel/hooks.h"
 #include "kernel/nowait.h"
-#include "kernel/task.h"
 
 __thread void *coroi_waker_tls;
 

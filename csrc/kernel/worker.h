@@ -29,6 +29,7 @@
 #include "base/current.h"
 #include "kernel/batch.h"
 #include "kernel/driver.h"
+#include "kernel/hooks.h"
 #include "kernel/policy.h"
 #include "kernel/record.h"
 #include "kernel/service.h"
@@ -428,6 +429,27 @@ static inline bool coroi_is_lenders(const struct coroi_worker *w, const struct c
 static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 {
 	return w->id >= coroi_general(w->sched);
+}
+
+/* coroi_host_asked - the thread that is w is to look at who is its host. Thread: w's; relaxed: P2
+ * is sure. */
+static inline bool coroi_host_asked(const struct coroi_worker *w)
+{
+	return w->is_main && at_load_rlx(&w->asked);
+}
+
+/* coroi_is_task - r is a task of that room. */
+static inline bool coroi_is_task(const struct coroi_rec *r)
+{
+	return r->fn == coroi_tasks.fn;
+}
+
+/* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as
+ * `settle`. */
+static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
+{
+	return coroi_unlikely(w->tasks.kept) &&
+	       coroi_tasks.settle(at_load_rlx(&w->tasks.room), all);
 }
 
 /* coroi_self - the worker of this thread, or NULL. */
