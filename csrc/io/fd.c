@@ -1,5 +1,5 @@
 //go:build ignore
-/* fd.c - see fd.h: slots, O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and
+/* fd.c - see fd.h: O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and
  * O3, source.c what a select does. */
 #include "io/fd.h"
 
@@ -11,38 +11,7 @@
 
 #include <errno.h>
 
-/* ---------------------------------------------------------------------------------------- slots */
-
-/* Slots come in chunks, for numbers up to 2^24. The kernel gives the lowest free number. */
-#define CHUNK_SLOTS 1024u
-#define CHUNKS      (1u << 14)
-
 #define END_NAP_NS 100000 /* from look to look of a scheduler's end at closes under way */
-
-/* Atomic, release: a chunk is seen whole. It stays for good. */
-static struct coroi_slot *chunks[CHUNKS];
-
-struct coroi_slot *coroi_slot_at(uint32_t number)
-{
-	uint32_t i = number / CHUNK_SLOTS;
-	struct coroi_slot *chunk = i < CHUNKS ? at_load_acq(&chunks[i]) : NULL;
-
-	return chunk ? &chunk[number % CHUNK_SLOTS] : NULL;
-}
-
-/* slot_for - the same, made if need be. NULL: no memory, or the number is too large. */
-static struct coroi_slot *slot_for(uint32_t number)
-{
-	uint32_t i = number / CHUNK_SLOTS;
-	struct coroi_slot *none = NULL;
-
-	if (i >= CHUNKS || coroi_slot_at(number))
-		return coroi_slot_at(number);
-	struct coroi_slot *chunk = coroi_alloc(CHUNK_SLOTS * sizeof *chunk, sizeof *chunk);
-	if (chunk && !at_cas(&chunks[i], &none, chunk))
-		coroi_release(chunk); /* another thread was first */
-	return coroi_slot_at(number);
-}
 
 static uint64_t generation(uint64_t word)
 {
@@ -351,7 +320,7 @@ static void clear(struct coroi_slot *p, struct coro_scheduler *s, uint8_t kind, 
 int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind)
 {
 	struct coro_scheduler *s = coroi_scheduler_of(coroi_self());
-	struct coroi_slot *p = slot_for((uint32_t)fd);
+	struct coroi_slot *p = coroi_slot_for((uint32_t)fd);
 	uint64_t word;
 
 	if (!p)
@@ -389,7 +358,7 @@ int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags
 		return CORO_EINVAL;
 	if (fd < 0)
 		return CORO_OF_ERRNO(EBADF);
-	struct coroi_slot *p = slot_for((uint32_t)fd);
+	struct coroi_slot *p = coroi_slot_for((uint32_t)fd);
 	if (!p)
 		return CORO_ENOMEM;
 	int status = reserve(p, &word);
@@ -476,12 +445,12 @@ void coroi_fd_end(struct coro_scheduler *s)
 {
 	uint32_t *adopted = &coroi_set_refusal(s)->adopted, left;
 
-	for (uint32_t i = 0; i < CHUNKS && at_load_seq(adopted); i++) {
-		struct coroi_slot *chunk = at_load_acq(&chunks[i]);
-		for (uint32_t k = 0; chunk && k < CHUNK_SLOTS; k++) {
+	for (uint32_t i = 0; i < COROI_SLOT_CHUNKS && at_load_seq(adopted); i++) {
+		struct coroi_slot *chunk = at_load_acq(&coroi_slots[i]);
+		for (uint32_t k = 0; chunk && k < COROI_SLOT_CHUNK; k++) {
 			uint64_t word = at_load_acq(&chunk[k].word);
 			if (word & COROI_FD_OPEN && at_load_rlx(&chunk[k].sched) == s)
-				(void)coro_fd_close(name_of(word, (int)(i * CHUNK_SLOTS + k)));
+				(void)coro_fd_close(name_of(word, (int)(i * COROI_SLOT_CHUNK + k)));
 		}
 	}
 	while ((left = at_load_seq(adopted))) /* other threads close them just now */

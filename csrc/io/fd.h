@@ -96,6 +96,7 @@
 #include "base/atomics.h"
 #include "base/lock.h"
 #include "coro_io.h"
+#include "io/slot.h"
 #include "kernel/kernel.h"
 
 #include <sys/epoll.h>
@@ -120,26 +121,6 @@ enum { COROI_FD_EMPTY = 0, COROI_FD_READY = 1, COROI_FD_CLOSED = 2, COROI_FD_SEL
 
 /* Of `hung`, beside the kernel's: a connection's server ends (serve.c). No read is useless then. */
 #define COROI_FD_ENDS (UINT32_C(1) << 16)
-
-struct coroi_slot {
-	uint64_t word;                /* atomic */
-	uint64_t in, out;             /* atomic */
-	struct coro_scheduler *sched; /* set before OPEN; atomic */
-	struct coroi_lock lock;       /* of `set`, and of cases of a select */
-	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR, COROI_FD_ENDS; atomic */
-	uint16_t set;                 /* written with the lock; atomic, since O4 looks without */
-	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
-	uint8_t kind;   /* COROI_KIND_FILE... */
-	bool drained;   /* the reader's */
-	bool keep;
-	uint8_t no_nowait; /* a file without RWF_NOWAIT; atomic, relaxed: a hint */
-	uint8_t mode;      /* this, and what follows: see mode.h; atomic, relaxed */
-	uint32_t file, next;
-} __attribute__((aligned(64)));
-_Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
-
-/* coroi_slot_at - the slot of a number that was adopted once; NULL: it never was. */
-struct coroi_slot *coroi_slot_at(uint32_t number);
 
 /* The number of a coro_fd. */
 static inline int coroi_fd_number(coro_fd f)

@@ -28,9 +28,9 @@
 #ifndef COROI_MODE_H
 #define COROI_MODE_H
 
-#include "io/fd.h"
+#include "io/slot.h"
 
-/* Of coroi_slot.mode. An accepted socket, or a file, is plain, and costs nothing here. */
+/* Of `mode` of a slot. An accepted socket, or a file, is plain, and costs nothing here. */
 enum { COROI_MODE_PLAIN, COROI_MODE_OWES, COROI_MODE_SHARES };
 
 /* coroi_mode_begin - Y1 for the number fd, whose slot p is the caller's. file: as coroi_kind has

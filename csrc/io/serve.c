@@ -354,24 +354,40 @@ static void end_all(struct coroi_server *v)
 	coroi_unlock(&v->lock);
 }
 
+static struct coroi_service servers_service;
+
 /* leave_to_scheduler - the server is canceled, and some of its connections go on. */
 static void leave_to_scheduler(struct coroi_server *v)
 {
-	struct coroi_refusal *r = coroi_set_refusal(coroi_scheduler_of(coroi_self()));
+	struct coro_scheduler *s = coroi_scheduler_of(coroi_self());
+	struct coroi_refusal *r = coroi_set_refusal(s);
+	void **servers = coroi_service_state(s, &servers_service);
 
 	coroi_lock(&r->lock);
-	v->next = r->servers;
-	r->servers = v;
+	v->next = *servers;
+	*servers = v;
 	coroi_unlock(&r->lock);
 }
 
-void coroi_servers_free(struct coroi_server *v)
+/* servers_destroy - free the servers that were canceled before their connections had ended. No
+ * coroutine of s is left. */
+static void servers_destroy(struct coro_scheduler *s)
 {
-	while (v) {
-		struct coroi_server *next = v->next;
+	void **servers = coroi_service_state(s, &servers_service);
+
+	for (struct coroi_server *v = *servers, *next; v; v = next) {
+		next = v->next;
 		coroi_release(v);
-		v = next;
 	}
+	*servers = NULL;
+}
+
+/* Its state is the list of those servers. */
+static struct coroi_service servers_service = {.destroy = servers_destroy};
+
+__attribute__((constructor)) static void servers_register(void)
+{
+	coroi_service_register(&servers_service);
 }
 
 static int serve(struct coroi_server *v, uint64_t grace)

@@ -1,5 +1,5 @@
 /*
- * serve.h - what Go needs of coro_serve, and what a scheduler keeps of servers.
+ * serve.h - what Go needs of coro_serve.
  */
 #ifndef COROI_SERVE_H
 #define COROI_SERVE_H
@@ -23,10 +23,5 @@ _Static_assert(sizeof(struct coroi_serve) == CORO_INLINE_BYTES, "Go has the same
 
 /* coroi_serve_body - a coroutine that calls coro_serve. Its result, an int32_t, is the status. */
 void coroi_serve_body(void *arg, void *result);
-
-/* coroi_servers_free - free servers that were canceled before their connections had ended. No
- * coroutine of their scheduler is left. */
-struct coroi_server;
-void coroi_servers_free(struct coroi_server *first);
 
 #endif

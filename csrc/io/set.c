@@ -4,7 +4,6 @@
 
 #include "base/sys.h"
 #include "base/sysio.h"
-#include "io/serve.h"
 
 #include <errno.h>
 
@@ -224,8 +223,6 @@ static void sets_destroy(struct coro_scheduler *s)
 			coroi_close(all->set[i].bell);
 			coroi_close(all->set[i].epoll);
 		}
-	if (all)
-		coroi_servers_free(all->refusal.servers);
 	coroi_release(all);
 	*coroi_service_state(s, &set_service) = NULL;
 }

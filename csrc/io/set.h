@@ -42,8 +42,6 @@ struct coroi_refusal {
 	bool refuses;     /* a close has begun: nothing more is adopted; under the lock */
 	uint32_t adopted; /* descriptors; atomic */
 	uint64_t pauses;  /* of its servers, for lack of room; atomic, relaxed: a count */
-	/* those that were canceled; under the lock */
-	struct coroi_server *servers;
 };
 
 /* coroi_set_refusal - that of s. NULL: s is not open. */

@@ -11,5 +11,6 @@
 #include "io/resolve.c"
 #include "io/serve.c"
 #include "io/set.c"
+#include "io/slot.c"
 #include "io/source.c"
 #include "io/transfer.c"
