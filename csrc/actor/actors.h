@@ -194,8 +194,13 @@ static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t b
 	       (uint64_t)(a - (const struct coroi_place *)(const void *)chunk);
 }
 
-/* coroi_place_free - B3: the actor has ended. */
+/* coroi_place_get - a free place, in all's lock. NULL: no memory. coroi_place_put - it was not used.
+ * coroi_place_free - B3: the actor has ended; in no lock. coroi_places_give_back - `all` is
+ * destroyed. */
+struct coroi_place *coroi_place_get(struct coroi_actors *all);
+void coroi_place_put(struct coroi_actors *all, struct coroi_place *a);
 void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
+void coroi_places_give_back(struct coroi_actors *all);
 
 #define COROI_PACE_BITS 4 /* of a pace: 2^that messages from look to look at the clock (turn.c) */
 
@@ -299,6 +304,9 @@ static inline uint64_t coroi_add_pending(struct coroi_place *a, struct coro_mess
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
+/* coroi_messages_free - `all` is destroyed. */
+void coroi_messages_free(struct coroi_actors *all);
+
 /* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more.
  * coroi_message_own - the same for a message that the sending worker is to handle: its cache has
  * it. */
@@ -336,7 +344,7 @@ static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *
 
 /* The locks of the hands for threads outside, by the address of a thread's stack, for all
  * schedulers. A thread that has one finds a box LIVE: then the actors' scheduler is not destroyed
- * before the thread leaves. For B1 of all actors comes before outside_await (actors.c), which takes
+ * before the thread leaves. For B1 of all actors comes before outside_await (open.c), which takes
  * each lock once, and that before the destroy. So a send from outside needs no other mark. */
 struct coroi_hand_lock {
 	struct coroi_spin lock;
@@ -491,14 +499,9 @@ int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
 bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
 
-/* coroi_later_end - U2: what was to be sent to an actor later, after B1. Returns: the messages,
- * linked by next_, in the order of the calls. Thread: a worker of all. */
-struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to);
-
-static inline struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to)
-{
-	return coroi_unlikely(at_load_seq(&all->clock.n)) ? coroi_later_end_slow(all, to) : NULL;
-}
+/* coroi_later_end - U2: what was to be sent to an actor later, after B1, where clock.n is not 0.
+ * Returns: the messages, linked by next_, in the order of the calls. Thread: a worker of all. */
+struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to);
 
 /* coroi_clock_close - no worker runs: what was to be sent is dead. */
 void coroi_clock_close(struct coroi_actors *all);

@@ -59,7 +59,9 @@ COROI_COLD void coroi_actor_end_after(struct coroi_place *a, coro_actor self, ui
 	bury_all(all, h, self, m, cause);
 	bury_all(all, h, self, coroi_box_reverse(box, &n), cause);
 	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
-	bury_all(all, h, self, coroi_later_end(all, self), cause);
+	bury_all(all, h, self,
+		 coroi_unlikely(at_load_seq(&all->clock.n)) ? coroi_later_end(all, self) : NULL,
+		 cause);
 	coroi_side_tell(all, side, self, cause, true);
 	if (kind->end) {
 		kind->end(coroi_state(a), cause);

@@ -271,7 +271,7 @@ static int send_later(struct coroi_actors *all, const struct coroi_place *a, cor
 	return status;
 }
 
-COROI_COLD struct coro_message *coroi_later_end_slow(struct coroi_actors *all, coro_actor to)
+COROI_COLD struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to)
 {
 	struct coroi_clock *k = &all->clock;
 	struct coro_message *first = NULL, **link = &first;

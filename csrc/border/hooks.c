@@ -10,19 +10,19 @@
 #include "border/many.h"
 #include "border/state.h"
 
-static void ended(struct coroi_rec *me)
+static void one_ended(struct coroi_rec *me)
 {
 	if (coroi_is_one(me))
 		coroi_many_ended(me);
 }
 
-static void unstarted_locked(struct coroi_worker *w, coro_fn fn, uint64_t arg, int status)
+static void one_unstarted_locked(struct coroi_worker *w, coro_fn fn, uint64_t arg, int status)
 {
 	if (fn == coroi_many_one)
 		coroi_many_unstarted_locked(w, arg, status);
 }
 
-static bool fails(struct coroi_rec *me, struct coroi_failure f)
+static bool one_fails(struct coroi_rec *me, struct coroi_failure f)
 {
 	if (!coroi_is_one(me))
 		return false;
@@ -39,14 +39,14 @@ const struct coroi_hooks coroi_hooks = {
 	.may_begin_locked = coroi_lend_may_begin_locked,
 	.wakes = coroi_lend_wakes,
 	.keeps = coroi_lend_keeps,
-	.ended = ended,
-	.unstarted_locked = unstarted_locked,
-	.fails = fails,
+	.ended = one_ended,
+	.unstarted_locked = one_unstarted_locked,
+	.fails = one_fails,
 	.ended_for = coroi_bell_done,
 	.look = coroi_bell_ring,
 };
 
-static int init(struct coro_scheduler *s, const coro_options *o)
+static int border_init(struct coro_scheduler *s, const coro_options *o)
 {
 	(void)o;
 	coroi_border(s)->bell.fd = -1;
@@ -62,7 +62,7 @@ static void free_calls(struct coro_scheduler *s)
 		coroi_calls_free(&s->worker[i]);
 }
 
-static void destroy(struct coro_scheduler *s)
+static void border_destroy(struct coro_scheduler *s)
 {
 	free_calls(s);
 	coroi_bell_close(s);
@@ -72,10 +72,10 @@ static void destroy(struct coro_scheduler *s)
 __attribute__((constructor)) static void border_register(void)
 {
 	static struct coroi_service service = {
-		.init = init,
+		.init = border_init,
 		.canceled = coroi_calls_canceled,
 		.close = free_calls,
-		.destroy = destroy,
+		.destroy = border_destroy,
 	};
 
 	coroi_service_register(&service);

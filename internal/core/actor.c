@@ -10,6 +10,7 @@
 #include "actor/gobridge.c"
 #include "actor/home.c"
 #include "actor/later.c"
+#include "actor/open.c"
 #include "actor/passive.c"
 #include "actor/send.c"
 #include "actor/side.c"
