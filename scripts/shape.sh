@@ -11,11 +11,11 @@ cd "$(dirname "$0")/../csrc"
 ceilings="
 own     68     -  members of struct coroi_worker; a struct in it is one
 inner   98     -  members of the structs in it
-names   109    -  names that kernel/kernel.h lists for the other rooms
+names   105    -  names that kernel/kernel.h lists for the other rooms
 tuning  95     -  tuning constants in kernel/policy.h and actor/policy.h
 strays  0      -  tuning constants elsewhere in kernel and actor
-core    24278  sweeper-rests  lines of the core, without comments and blank lines
-actor   2979   sweeper-rests  those of csrc/actor
+core    24440  border-hooks  lines of the core, without comments and blank lines
+actor   2994   open-and-close  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
 words   231    -  rows of docs/internals/words.md
 "

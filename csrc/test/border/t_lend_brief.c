@@ -170,7 +170,8 @@ static void wake(struct server *v)
 static void keeps_its_promise(coro_fn fn)
 {
 	for (unsigned i = 0; i < COROI_BRIEF_WORDS; i++)
-		if ((at_load_rlx(&coroi_brief_table[i]) & COROI_BRIEF_FN) == (uint64_t)(uintptr_t)fn)
+		if ((at_load_rlx(&coroi_brief_table[i]) & COROI_BRIEF_FN) ==
+		    (uint64_t)(uintptr_t)fn)
 			at_and(&coroi_brief_table[i], COROI_BRIEF_FN);
 }
 
