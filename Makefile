@@ -86,7 +86,7 @@ test-musl: ## the C tests, and the Go ones, short, with musl, the C library of A
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test musl
 	CC="musl-gcc -idirafter /usr/include -idirafter /usr/include/$$(gcc -print-multiarch)" \
 		CGO_LDFLAGS="-O2 -g -Wl,--eh-frame-hdr" $(GO_TEST) -short $(MUSL_GO)
-	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' .
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/musl' ./internal/hard
 
 .PHONY: test-musl-short
 test-musl-short: ## the same, smaller: of the Go packages the root one
@@ -148,7 +148,7 @@ test-go: ## the Go tests
 .PHONY: test-builds
 test-builds: deps-test deps-arm64 ## the Go tests that build the core again and again: in each way go offers, after each change
 	@scripts/deps.sh $(MUSL_PACKAGES)
-	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' . ./internal/core
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'IsBuiltInEachWay|AChangedFileRebuilds' ./internal/hard ./internal/core
 
 # The generator of bodies has one goroutine.
 .PHONY: test-race
@@ -157,7 +157,7 @@ test-race: ## the Go tests under the race detector
 
 .PHONY: test-hostile
 test-hostile: ## the Go tests, shorter, with a garbage collection at every crossing of Go and C, for half of the time
-	$(GO_TEST) -short -tags corohostile . ./corotest
+	$(GO_TEST) -short -tags corohostile . ./internal/hard ./corotest
 
 .PHONY: test-asan
 test-asan: ## the Go tests under AddressSanitizer
@@ -169,7 +169,7 @@ STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
 .PHONY: stress
 stress: ## the tests that count, with random delays, in full: 10^9 queue operations, 10^7 steals and so on
 	CORO_TEST_SCALE=100 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test stress
-	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress . ./internal/history
+	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress . ./internal/hard ./internal/history
 	CORO_TEST_SCALE=500 $(STRESS_GO) -race -run Stress ./actor
 
 .PHONY: stress-short
@@ -179,8 +179,8 @@ stress-short: ## a tenth of that, without stress_mixed, which takes as long as a
 
 .PHONY: stress-bodies
 stress-bodies: ## 10^7 random operations of bodies, with the race detector and the garbage collector all the time; signals
-	CORO_TEST_SCALE=20 go test -v -timeout 1h -run StressSignals .
-	CORO_TEST_SCALE=2000 CORO_TEST_GC=1 go test -race -v -timeout 3h -run StressBodies .
+	CORO_TEST_SCALE=20 go test -v -timeout 1h -run StressSignals ./internal/hard
+	CORO_TEST_SCALE=2000 CORO_TEST_GC=1 go test -race -v -timeout 3h -run StressBodies ./internal/hard
 
 # Modules that users may install use the tree's coro by go.work (CONTRIBUTING.md). Those below bench are
 # nobody's dependency, and need much that nothing else does: go.work does not name them, and their
@@ -264,7 +264,7 @@ test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator;
 	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
 	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
 		$(GO_TEST) -short -exec '$(EMULATOR)' ./...
-	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/cross' .
+	CORO_TEST_BUILDS=1 $(GO_TEST) -run 'TestAnotherModuleIsBuiltInEachWay/cross' ./internal/hard
 
 .PHONY: test-arm64-quick
 test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait or that measure time

@@ -12,25 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/organzine/coro"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
 )
-
-// goes starts a body that returns nothing.
-func goes(t testing.TB, s *coro.Scheduler, f func(c *coro.Coroutine) error) *coro.Task[coro.None] {
-	t.Helper()
-	task, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-		return coro.None{}, f(c)
-	})
-	require.NoError(t, err)
-	return task
-}
-
-func wait[R any](t testing.TB, task *coro.Task[R]) (R, error) {
-	t.Helper()
-	return task.Wait(soon(t))
-}
 
 func TestGoReturnsAnything(t *testing.T) {
 	s := newScheduler(t)
@@ -508,5 +495,397 @@ func TestMoreBodiesThanAQueueHoldsTakeTurns(t *testing.T) {
 			_, err := task.Wait(ctx)
 			require.NoError(t, err, "%d of %d have started", started.Load(), bodies)
 		}
+	}
+}
+
+// Executors that stood in for stuck ones retire when those go on, although there is always work.
+func TestGoStandInsRetire(t *testing.T) {
+	s := newScheduler(t, coro.WithExecutors(1))
+	var stop atomic.Bool
+	release := make(chan struct{})
+	var tasks []*coro.Task[coro.None]
+	for range 4 {
+		tasks = append(tasks,
+			goes(t, s, func(*coro.Coroutine) error { <-release; return nil }))
+	}
+	for range 8 {
+		tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
+			for !stop.Load() {
+				if err := c.Yield(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	eventually(t, func() bool { return coro.ActiveExecutors(s) > 4 }, "others stand in")
+	close(release)
+	eventually(t, func() bool { return coro.ActiveExecutors(s) == 1 }, "they retire")
+	stop.Store(true)
+	for _, task := range tasks {
+		_, err := wait(t, task)
+		assert.NoError(t, err)
+	}
+}
+
+func TestGoParkAndWake(t *testing.T) {
+	for _, executors := range []int{1, 3} {
+		s := newScheduler(t, coro.WithExecutors(executors))
+		rounds := scaled(20000)
+		var partner coro.Handle // set before the first wake-up
+		ping := goes(t, s, func(c *coro.Coroutine) error {
+			for range rounds {
+				if err := c.Park(background); err != nil {
+					return err
+				}
+				if err := c.Wake(partner); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		pong := goes(t, s, func(c *coro.Coroutine) error {
+			partner = c.Handle()
+			for range rounds {
+				if err := errors.Join(c.Wake(ping.Handle()),
+					c.Park(background)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, task := range []*coro.Task[coro.None]{ping, pong} {
+			_, err := wait(t, task)
+			assert.NoError(t, err)
+		}
+	}
+}
+
+func TestGoPermitsAreCounted(t *testing.T) {
+	s := newScheduler(t)
+	var got atomic.Int64
+	n := scaled(5000)
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		for range 4 * n {
+			if err := c.Park(background); err != nil {
+				return err
+			}
+			got.Add(1)
+		}
+		return nil
+	})
+	var wakers sync.WaitGroup
+	for range 2 { // from goroutines, and from bodies
+		wakers.Go(func() {
+			for range n {
+				assert.NoError(t, task.Wake())
+			}
+		})
+		goes(t, s, func(c *coro.Coroutine) error {
+			for i := range n {
+				assert.NoError(t, c.Wake(task.Handle()))
+				if i%100 == 0 {
+					assert.NoError(t, c.Yield())
+				}
+			}
+			return nil
+		})
+	}
+	wakers.Wait()
+	_, err := wait(t, task)
+	assert.NoError(t, err)
+	assert.EqualValues(t, 4*n, got.Load())
+	assert.ErrorIs(t, task.Wake(), coro.ErrStale)
+}
+
+// A wake that has returned comes before the end of a context, on whatever way the wake came.
+func TestGoParkWithAnEndedContextTakesAPermit(t *testing.T) {
+	s := newScheduler(t)
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		for range 100 {
+			woken := make(chan error)
+			go func() { woken <- c.Handle().Wake() }()
+			err := errors.Join(<-woken, c.Park(ended), c.Handle().Wake(), c.Park(ended))
+			if err != nil {
+				return err
+			}
+			if err := c.Park(ended); err != context.Canceled {
+				return fmt.Errorf("without a permit: %w", err)
+			}
+		}
+		return nil
+	})
+	_, err := wait(t, task)
+	assert.NoError(t, err)
+}
+
+func TestGoTooManyWakesAreRefused(t *testing.T) {
+	s := newScheduler(t)
+	const most = 1 << 28
+	goOn := make(chan struct{})
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		coro.AddPermits(c, most-1)
+		assert.NoError(t, c.Wake(c.Handle()))
+		assert.Equal(t, coro.ErrOverflow, c.Wake(c.Handle()))
+		goOn <- struct{}{}
+		<-goOn
+		return errors.Join(c.Park(background), c.Wake(c.Handle()))
+	})
+	<-goOn
+	for range 2 {
+		assert.Equal(t, coro.ErrOverflow, task.Wake())
+	}
+	goOn <- struct{}{}
+	_, err := wait(t, task)
+	assert.NoError(t, err)
+	assert.Equal(t, coro.ErrStale, task.Wake())
+}
+
+// C bodies are refused, too, and their accepted wake-ups are counted.
+func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
+	s := newScheduler(t)
+	const most = 1 << 28
+	wakes := func(h coro.Handle) int32 {
+		task, err := wake.Start(s, h)
+		require.NoError(t, err)
+		status, err := wait(t, task)
+		require.NoError(t, err)
+		return status
+	}
+	goOn := make(chan struct{})
+	var n atomic.Uint64 // accepted
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		coro.AddPermits(c, most)
+		goOn <- struct{}{}
+		<-goOn
+		err := c.Park(background)
+		goOn <- struct{}{}
+		<-goOn
+		for err == nil && coro.Permits(c) != most-1+n.Load() { // some are on their way
+			err = c.Yield()
+		}
+		return err
+	})
+	<-goOn
+	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
+	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
+	goOn <- struct{}{}
+	<-goOn
+	eventually(t, func() bool {
+		status := wakes(task.Handle())
+		if status == testbody.EOVERFLOW {
+			return true
+		}
+		require.Equal(t, testbody.OK, status)
+		n.Add(1)
+		return false
+	}, "too many")
+	require.NotZero(t, n.Load())
+	goOn <- struct{}{}
+	_, err := wait(t, task)
+	require.NoError(t, err)
+}
+
+// A record is not full for its next user: bodies end while their record is set full.
+func TestGoFullOnesEndAmongWakers(t *testing.T) {
+	s := newScheduler(t)
+	for range scaled(400) {
+		started := make(chan struct{})
+		full := goes(t, s, func(c *coro.Coroutine) error {
+			coro.AddPermits(c, 1<<28-3)
+			close(started)
+			return nil
+		})
+		<-started
+		for range 3 {
+			require.NoError(t, wake.Spawn(s, full.Handle()))
+			goes(t, s, func(c *coro.Coroutine) error {
+				_ = c.Wake(full.Handle())
+				return nil
+			})
+		}
+		_, err := wait(t, full)
+		require.NoError(t, err)
+		next, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		for _, h := range []coro.Handle{next.Handle(),
+			goes(t, s, func(c *coro.Coroutine) error {
+				return c.Park(background)
+			}).Handle()} {
+			require.NoError(t, h.Wake())
+		}
+		finish(t, s)
+	}
+}
+
+func TestRunReportsADeadlockOfBodies(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused())
+	var ran atomic.Bool
+	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+		ran.Store(true)
+		return coro.None{}, c.Park(background)
+	})
+	require.NoError(t, err)
+	b := goes(t, s, func(c *coro.Coroutine) error {
+		_, err := coro.Await(background, c, a)
+		return err
+	})
+	time.Sleep(time.Millisecond)
+	assert.False(t, ran.Load(), "nothing runs before Run")
+	for range 3 {
+		var deadlock *coro.DeadlockError
+		require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+		assert.Equal(t, 2, deadlock.Count)
+		waits := map[string]string{}
+		for _, w := range deadlock.Blocked {
+			waits[w.Waits] = w.Func
+		}
+		assert.Contains(t, waits["park"], "TestRunReportsADeadlockOfBodies")
+		assert.Contains(t, waits, "await")
+	}
+	require.NoError(t, a.Wake())
+	require.NoError(t, s.Run(soon(t)))
+	_, err = wait(t, b)
+	assert.NoError(t, err)
+}
+
+// Until the awaited end comes nothing is under way, in every way in which Go hears of the end.
+func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
+	for name, start := range map[string]func(*coro.Scheduler) (*coro.Task[int32], error){
+		"context": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			return park.StartContext(background, s, coro.None{})
+		},
+		"group": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			return park.Start(coro.NewGroup(background, s), coro.None{})
+		},
+		"goroutine": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			task, err := park.Start(s, coro.None{})
+			if err == nil {
+				task.Done()
+			}
+			return task, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+			bound, err := start(s)
+			require.NoError(t, err)
+			await := func(c *coro.Coroutine) error {
+				_, err := coro.Await(background, c, bound)
+				return err
+			}
+			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
+			for range 3 {
+				var deadlock *coro.DeadlockError
+				require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+				assert.Equal(t, 3, deadlock.Count)
+			}
+			require.NoError(t, bound.Wake())
+			require.NoError(t, s.Run(soon(t)), "not before the waiter was told")
+			for _, body := range bodies {
+				select {
+				case <-body.Done():
+					assert.NoError(t, body.Err())
+				default:
+					assert.Fail(t, "it goes on")
+				}
+			}
+		})
+	}
+}
+
+// The pool goes to sleep last, while a C body waits for a stack: that body is told that there is
+// none.
+func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
+	holds, err := park.Start(s, coro.None{})
+	require.NoError(t, err)
+	var waiter *coro.Task[coro.None]
+	body := goes(t, s, func(*coro.Coroutine) error {
+		parked(t, s, 1)
+		waiter, err = empty.Start(s, coro.None{})
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.AwaitingStack == 1 && st.Awake == 1
+		}, "one awaits a stack, and only this is awake")
+		return err
+	})
+	var deadlock *coro.DeadlockError
+	require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+	assert.Equal(t, 1, deadlock.Count)
+	_, err = wait(t, body)
+	require.NoError(t, err)
+	assert.Equal(t, coro.ErrNoMemory, waiter.Err())
+	require.NoError(t, holds.Wake())
+	require.NoError(t, s.Run(soon(t)))
+}
+
+// The first body, which was the joiner, gives up, and the second goes on waiting.
+func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused())
+	parked, err := park.Start(s, coro.None{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(background)
+	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, parked) }
+	first, err := coro.GoContext(ctx, s, await)
+	require.NoError(t, err)
+	deadlocked := func(n int) {
+		var deadlock *coro.DeadlockError
+		require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+		assert.Equal(t, n, deadlock.Count)
+	}
+	deadlocked(2)
+	second, err := coro.Go(s, await)
+	require.NoError(t, err)
+	deadlocked(3)
+	cancel()
+	deadlocked(2)
+	assert.Equal(t, context.Canceled, first.Err())
+	require.NoError(t, parked.Wake())
+	require.NoError(t, s.Run(soon(t)))
+	status, err := wait(t, second)
+	assert.NoError(t, err)
+	assert.Zero(t, status)
+}
+
+// An end that Go hears of is told before anything rests.
+func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
+	for range scaled(100) {
+		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+		for range 3 {
+			goes(t, s, func(c *coro.Coroutine) error {
+				for i := range int64(20) {
+					task, err := yield.StartContext(background, s, i%3)
+					if err == nil {
+						_, err = coro.Await(background, c, task)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, s.Run(soon(t)))
+		require.NoError(t, s.Close(soon(t)))
+	}
+}
+
+func TestCanceledRunsOfOneBodyAreIndependent(t *testing.T) {
+	s := newScheduler(t)
+	var tasks []*coro.Task[int]
+	for i := range 50 {
+		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			return i, c.Yield()
+		})
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	for i, task := range tasks {
+		got, err := wait(t, task)
+		assert.NoError(t, err)
+		assert.Equal(t, i, got)
 	}
 }

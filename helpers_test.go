@@ -51,6 +51,8 @@ var (
 	asleep       = trial.Asleep
 	scaled       = trial.Scaled
 	counted      = trial.Counted
+	goes         = trial.Goes
+	limit        = trial.Limit
 	optionError  = trial.OptionError
 
 	emulator = trial.Emulator
@@ -65,3 +67,11 @@ const (
 )
 
 func TestMain(m *testing.M) { trial.Main(m) }
+
+func wait[R any](t testing.TB, task *coro.Task[R]) (R, error) { return trial.Wait(t, task) }
+
+func made[T any](t testing.TB) func(*T, error) *T { return trial.Made[T](t) }
+
+func newChan[T any](t testing.TB, s *coro.Scheduler, capacity int) *coro.Chan[T] {
+	return trial.NewChan[T](t, s, capacity)
+}

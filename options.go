@@ -158,3 +158,10 @@ func WithLateHook(f func(function string)) Option {
 func WithExecutors(n int) Option {
 	return number("WithExecutors", n, 1, 4096, func(c *config) { c.executors = n })
 }
+
+// WithCallLimit sets how many offloaded calls from C into Go (coro_call_go) run at the same time at
+// most; others wait for their turn. Functions that wait for each other may then wait without end.
+// Without the option there is no limit, and each call that blocks costs a goroutine.
+func WithCallLimit(n int) Option {
+	return number("WithCallLimit", n, 1, 1<<30, func(c *config) { c.callLimit = n })
+}

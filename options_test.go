@@ -7,12 +7,19 @@ import (
 	"errors"
 	"math"
 	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestNumbersInOptionsAreChecked(t *testing.T) {
@@ -183,4 +190,123 @@ func TestNilOptions(t *testing.T) {
 	optionError(t, s.Serve(ctx, l, serveEcho, nil), "Serve", "nil")
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed, "Serve closes its listener in each case")
+}
+
+// How functions of the program's fail.
+var badEnds = map[string]func(){
+	"panic":  func() { panic("of a hook, by a test") },
+	"Goexit": runtime.Goexit,
+}
+
+func hookFailures(t *testing.T, s *coro.Scheduler, n uint64) {
+	t.Helper()
+	eventually(t, func() bool { return s.Stats().HookFailures == n }, "%d failures of hooks", n)
+}
+
+func TestAStallHookThatFailsHarmsNothing(t *testing.T) {
+	for name, fail := range badEnds {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1),
+				coro.WithStallHook(func(int) { fail() }))
+			for n := range uint64(2) { // the next one is called too
+				task, err := park.Start(s, coro.None{})
+				require.NoError(t, err)
+				hookFailures(t, s, n+1)
+				require.NoError(t, task.Wake())
+				_, err = task.Wait(soon(t))
+				require.NoError(t, err)
+			}
+			finish(t, s)
+		})
+	}
+}
+
+func TestASlowCallHookThatFailsHarmsNothing(t *testing.T) {
+	for name, fail := range badEnds {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1), coro.WithSlowCallHook(time.Millisecond,
+				func(coro.SlowCall) { fail() }))
+			slow := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+				eventually(t, func() bool { return s.Stats().HookFailures > 0 },
+					"it is reported")
+				return 0, nil
+			})
+			calling(t, s, testbody.Offload, slow, 0)
+			finish(t, s)
+		})
+	}
+}
+
+// An exitingError ends the goroutine that asks it.
+type exitingError struct{ method string }
+
+func (e exitingError) Error() string {
+	if e.method == "Error" {
+		runtime.Goexit()
+	}
+	return "of a test"
+}
+
+func (e exitingError) Is(error) bool {
+	if e.method == "Is" {
+		runtime.Goexit()
+	}
+	return false
+}
+
+func (e exitingError) As(any) bool {
+	if e.method == "As" {
+		runtime.Goexit()
+	}
+	return false
+}
+
+func TestAnErrorOfABodyThatEndsTheGoroutineHarmsNothing(t *testing.T) {
+	for _, method := range []string{"Error", "Is", "As"} {
+		t.Run(method, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
+			for range 3 {
+				task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+					if method == "Is" {
+						_ = c.Handle().Cancel() // else nobody asks
+					}
+					return 0, exitingError{method}
+				})
+				require.NoError(t, err)
+				_, err = task.Wait(soon(t))
+				assert.Equal(t, exitingError{method}, err)
+			}
+			require.EqualValues(t, 3, s.Stats().Bodies.Failed)
+			finish(t, s)
+		})
+	}
+}
+
+// A duration that is tuning stands in tuning.go, where it has its reason. Bounds and defaults of
+// options stand with these.
+func TestDurationsStandInTuning(t *testing.T) {
+	duration := regexp.MustCompile(`([0-9] ?\* ?|= )time\.((Nano|Micro|Milli)?[Ss]econd|Minute|Hour)\b`)
+	require.Regexp(t, duration, "for pause := 5 * time.Millisecond; ; {")
+	require.Regexp(t, duration, "\tgrace  = time.Second")
+	require.NotRegexp(t, duration, "d = 2*time.Duration(n); at = time.Now()")
+	for _, dir := range []string{".", "actor", "x/nats"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		if files == nil && dir == "x/nats" {
+			continue // a module of its own, which this module's zip does not have
+		}
+		require.Contains(t, files, filepath.Join(dir, "tuning.go"))
+		for _, file := range files {
+			switch base := filepath.Base(file); {
+			case strings.HasSuffix(base, "_test.go"), base == "tuning.go", base == "options.go":
+				continue
+			}
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for i, line := range strings.Split(string(text), "\n") {
+				code, _, _ := strings.Cut(line, "//")
+				assert.NotRegexp(t, duration, code, "%s:%d", file, i+1)
+			}
+		}
+	}
 }

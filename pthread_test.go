@@ -14,14 +14,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // threadFile reads a file of /proc of a worker thread.
@@ -318,4 +321,247 @@ func TestWorkersInheritThePriorityOfTheirMaker(t *testing.T) {
 	_, err = task.Wait(background)
 	require.NoError(t, err)
 	require.NoError(t, s.Close(background))
+}
+
+var where = coro.MustFunc[int64, int64](testbody.Where)
+
+func TestOnWorker(t *testing.T) {
+	const workers = 3
+	s := newScheduler(t, coro.WithWorkers(workers))
+	var tasks []*coro.Task[int64]
+	for i := range 50 * workers {
+		task, err := where.OnWorker(i%workers).Start(s, 20)
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+		task, err = where.OnWorker(i%workers).StartContext(soon(t), s, 20)
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	g := coro.NewGroup(background, s)
+	grouped, err := where.OnWorker(2).Start(g, 3)
+	require.NoError(t, err)
+	for i, task := range tasks {
+		worker, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		assert.EqualValues(t, i/2%workers, worker)
+	}
+	require.NoError(t, g.Wait(background))
+	worker, err := grouped.Wait(soon(t))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, worker)
+	free, err := where.Start(s, 0)
+	require.NoError(t, err)
+	worker, err = free.Wait(soon(t))
+	require.NoError(t, err)
+	assert.EqualValues(t, -2, worker, "it is the Func that is pinned, not the function")
+}
+
+func TestOnWorkerByAllWays(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		opts := []coro.Option{coro.WithWorkers(2)}
+		if paused {
+			opts = append(opts, coro.WithPaused())
+		}
+		s := newScheduler(t, opts...)
+		pinned := coro.MustFunc[int64, int64](testbody.Where).OnWorker(1)
+		require.NoError(t, pinned.Spawn(s, 5))
+		n, err := pinned.SpawnN(s, 500, 5)
+		require.NoError(t, err)
+		assert.Equal(t, 500, n)
+		n, err = pinned.SpawnSeq(s, slices.Values([]int64{1, 2, 3}))
+		require.NoError(t, err)
+		assert.Equal(t, 3, n)
+		b := pinned.Batch(s)
+		require.NoError(t, b.Add(4))
+		require.NoError(t, b.Flush())
+		if paused {
+			require.NoError(t, s.Run(soon(t)))
+		}
+		finishes := func() bool { return testbody.Sum() == 505 }
+		eventually(t, finishes, "all have run where they were to")
+		if !paused {
+			finish(t, s)
+		}
+	}
+}
+
+// A paused scheduler that is closed drops pinned coroutines, too.
+func TestOnWorkerDropped(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+	_, err := where.OnWorker(1).SpawnN(s, 100, 0)
+	require.NoError(t, err)
+	task, err := where.OnWorker(0).Start(s, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Close(soon(t)))
+	_, err = task.Wait(soon(t))
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+	assert.Zero(t, testbody.Sum())
+	assert.ErrorIs(t, where.OnWorker(1).Spawn(s, 0), coro.ErrClosed)
+}
+
+func TestOnWorkerThatIsNotThere(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	for _, i := range []int{2, -1, -3, 1 << 40, math.MaxInt - 1, math.MaxInt, math.MinInt32,
+		math.MinInt} {
+		f := where.OnWorker(i)
+		err := f.Spawn(s, 1)
+		optionError(t, err, "OnWorker", "0 to 1")
+		assert.Contains(t, err.Error(), fmt.Sprintf("OnWorker(%d)", i))
+		_, err = f.Start(s, 1)
+		optionError(t, err, "OnWorker")
+		_, err = f.SpawnN(s, 2, 1)
+		optionError(t, err, "OnWorker")
+		optionError(t, f.Batch(s).Add(1), "OnWorker")
+		_, err = f.StartContext(background, s, 1)
+		optionError(t, err, "OnWorker")
+	}
+	finish(t, s)
+	assert.Zero(t, testbody.Ran())
+}
+
+func newMain(t *testing.T) *coro.Scheduler {
+	return newScheduler(t, coro.WithWorkers(2), coro.WithMainThread())
+}
+
+// calledOn is the thread of the last inline call of noteThread.
+var (
+	calledOn   atomic.Int64
+	noteThread = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		calledOn.Store(int64(syscall.Gettid()))
+		return n + 1, nil
+	})
+)
+
+// onMain is a coroutine for the main worker that makes n inline calls there.
+func onMain(t *testing.T, s *coro.Scheduler, n int64) *coro.Task[coro.None] {
+	task, err := callMany.OnWorker(s.MainWorker()).Start(s,
+		testbody.Calls{ID: uint32(noteThread), How: testbody.Inline, N: n})
+	require.NoError(t, err)
+	return task
+}
+
+func TestRunMainRunsItsWorkerOnTheCallingThread(t *testing.T) {
+	s := newMain(t)
+	require.Equal(t, 2, s.MainWorker())
+	require.Equal(t, 3, s.Workers())
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for range 3 {
+		calledOn.Store(0)
+		task := onMain(t, s, 3)
+		require.NoError(t, s.RunMain(soon(t)))
+		require.EqualValues(t, syscall.Gettid(), calledOn.Load())
+		_, err := task.Wait(soon(t))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.RunMain(soon(t)), "nothing is left")
+	require.NoError(t, s.Wait(soon(t)))
+}
+
+func TestWhatIsSentToTheMainWorkerWaitsForItsThread(t *testing.T) {
+	s := newMain(t)
+	calledOn.Store(0)
+	task := onMain(t, s, 1)
+	ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.Wait(ctx), context.DeadlineExceeded)
+	require.Zero(t, calledOn.Load())
+	require.ErrorIs(t, s.RunMain(expired), context.Canceled)
+	require.NoError(t, s.RunMain(soon(t)))
+	_, err := task.Wait(soon(t))
+	require.NoError(t, err)
+}
+
+func TestServeMainGoesOnUntilItsContextEnds(t *testing.T) {
+	s := newMain(t)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeMain(ctx) }()
+	for range 20 {
+		_, err := onMain(t, s, 2).Wait(soon(t))
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, s.RunMain(background), coro.ErrBusy)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	go func() { ended <- s.ServeMain(background) }()
+	_, err := onMain(t, s, 2).Wait(soon(t))
+	require.NoError(t, err)
+	require.NoError(t, s.Close(soon(t)))
+	require.NoError(t, <-ended)
+	require.ErrorIs(t, s.RunMain(background), coro.ErrClosed)
+}
+
+func TestRunMainLeavesWhatDoesNotRest(t *testing.T) {
+	s := newMain(t)
+	task, err := yield.OnWorker(s.MainWorker()).Start(s, 10_000_000)
+	require.NoError(t, err)
+	left := 0
+	for {
+		ctx, cancel := context.WithTimeout(background, time.Millisecond)
+		err := s.RunMain(ctx)
+		cancel()
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		left++
+	}
+	require.NotZero(t, left)
+	_, err = task.Wait(soon(t))
+	require.NoError(t, err)
+}
+
+func TestCloseWithoutRunMainRunsWhatIsLeft(t *testing.T) {
+	s := newMain(t)
+	calledOn.Store(0)
+	task := onMain(t, s, 4)
+	require.NoError(t, s.Close(soon(t)))
+	_, err := task.Wait(soon(t))
+	require.NoError(t, err)
+	require.NotZero(t, calledOn.Load())
+}
+
+func TestRunMainMisused(t *testing.T) {
+	plain := newScheduler(t, coro.WithWorkers(1))
+	require.Equal(t, -1, plain.MainWorker())
+	require.ErrorIs(t, plain.RunMain(background), coro.ErrNoMain)
+	require.ErrorIs(t, plain.ServeMain(background), coro.ErrNoMain)
+	_, err := coro.New(coro.WithMainThread(), coro.WithPaused())
+	optionError(t, err, "WithMainThread", "WithPaused")
+
+	s := newMain(t)
+	var got error
+	inside := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		got = s.RunMain(background)
+		return n + 1, nil
+	})
+	calling(t, s, testbody.Inline, inside, 1)
+	require.ErrorIs(t, got, coro.ErrInside)
+}
+
+func TestRestTellsADeadlockAndTheEnd(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	require.NoError(t, s.Rest(background))
+	for range 100 {
+		parked, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		var dead *coro.DeadlockError
+		require.ErrorAs(t, s.Rest(soon(t)), &dead)
+		require.Equal(t, 1, dead.Count)
+		require.NoError(t, parked.Wake())
+		require.NoError(t, s.Rest(soon(t)))
+		_, err = parked.Wait(background)
+		require.NoError(t, err)
+	}
+	require.NoError(t, spin.Spawn(s, coro.None{}))
+	ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.Rest(ctx), context.DeadlineExceeded)
+	testbody.Stop()
+	require.NoError(t, s.Rest(soon(t)))
+	paused := newScheduler(t, coro.WithPaused())
+	require.ErrorIs(t, paused.Rest(background), coro.ErrPaused)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -188,4 +189,53 @@ func Threads(t testing.TB, prefix string) (n int) {
 		}
 	}
 	return n
+}
+
+// Limit sets a soft limit and returns the function that lifts it.
+func Limit(resource int, n uint64) (lift func()) {
+	var before syscall.Rlimit
+	must(syscall.Getrlimit(resource, &before))
+	now := before
+	now.Cur = n
+	must(syscall.Setrlimit(resource, &now))
+	return func() { must(syscall.Setrlimit(resource, &before)) }
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Goes starts a Go body without a result.
+func Goes(
+	t testing.TB, s *coro.Scheduler, f func(c *coro.Coroutine) error,
+) *coro.Task[coro.None] {
+	t.Helper()
+	task, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+		return coro.None{}, f(c)
+	})
+	require.NoError(t, err)
+	return task
+}
+
+// Wait waits for the end of a task.
+func Wait[R any](t testing.TB, task *coro.Task[R]) (R, error) {
+	t.Helper()
+	return task.Wait(Soon(t))
+}
+
+// Made returns an object that must have been made.
+func Made[T any](t testing.TB) func(*T, error) *T {
+	return func(o *T, err error) *T {
+		t.Helper()
+		require.NoError(t, err)
+		return o
+	}
+}
+
+// NewChan makes a channel.
+func NewChan[T any](t testing.TB, s *coro.Scheduler, capacity int) *coro.Chan[T] {
+	t.Helper()
+	return Made[coro.Chan[T]](t)(coro.NewChan[T](s, capacity))
 }

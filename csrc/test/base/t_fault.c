@@ -1,6 +1,6 @@
 /*
  * t_fault.c - the line that reports a fault, and how the process ends. Each fault is a child's.
- * crash_test.go does the same in a Go program, and t_probe.c with handlers that were there before.
+ * internal/hard/crash_test.go does the same in a Go program, and t_probe.c with handlers that were there before.
  */
 #include "../test.h"
 

@@ -1,9 +1,10 @@
 //go:build cgo
 
-package coro_test
+package hard_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ var (
 // is below each.
 func pageParts(t *testing.T, page string) []string {
 	t.Helper()
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(filepath.Join("../..", page))
 	require.NoError(t, err)
 	return strings.Split(string(text), "\n## ")
 }
@@ -31,7 +32,7 @@ func pageParts(t *testing.T, page string) []string {
 // so that no network is needed.
 func (o *outside) follow(part string) {
 	o.t.Helper()
-	repository, err := os.Getwd()
+	repository, err := filepath.Abs("../..")
 	require.NoError(o.t, err)
 	says, ran := "", 0
 	for _, block := range pageBlock.FindAllStringSubmatch(part, -1) {
@@ -110,7 +111,7 @@ func main() {
 // The page of waiting has a body with a child and a channel.
 func TestScopeOfThePageOfWaiting(t *testing.T) {
 	needs(t, "gcc")
-	text, err := os.ReadFile("docs/waiting.md")
+	text, err := os.ReadFile("../../docs/waiting.md")
 	require.NoError(t, err)
 	body := regexp.MustCompile("(?s)```c\n(static void numbers.*?)```").FindSubmatch(text)
 	require.NotNil(t, body)

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package hard_test
 
 import (
 	"context"
@@ -64,36 +64,6 @@ func TestGoStuckBodyKeepsNobodyFromBusyExecutors(t *testing.T) {
 	eventually(t, done.Load, "the partner has run")
 	close(release)
 	for _, task := range []*coro.Task[coro.None]{spinner, partner, stuck} {
-		_, err := wait(t, task)
-		assert.NoError(t, err)
-	}
-}
-
-// Executors that stood in for stuck ones retire when those go on, although there is always work.
-func TestGoStandInsRetire(t *testing.T) {
-	s := newScheduler(t, coro.WithExecutors(1))
-	var stop atomic.Bool
-	release := make(chan struct{})
-	var tasks []*coro.Task[coro.None]
-	for range 4 {
-		tasks = append(tasks,
-			goes(t, s, func(*coro.Coroutine) error { <-release; return nil }))
-	}
-	for range 8 {
-		tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
-			for !stop.Load() {
-				if err := c.Yield(); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-	}
-	eventually(t, func() bool { return coro.ActiveExecutors(s) > 4 }, "others stand in")
-	close(release)
-	eventually(t, func() bool { return coro.ActiveExecutors(s) == 1 }, "they retire")
-	stop.Store(true)
-	for _, task := range tasks {
 		_, err := wait(t, task)
 		assert.NoError(t, err)
 	}

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package hard_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package hard_test
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
+	"github.com/organzine/coro/internal/trial"
 	"github.com/stretchr/testify/require"
 )
 
@@ -34,16 +35,6 @@ func must(err, want error, what string) {
 	if !errors.Is(err, want) {
 		panic(fmt.Sprintf("%s: %v, not %v", what, err, want))
 	}
-}
-
-// limit sets a soft limit and returns the function that lifts it.
-func limit(resource int, n uint64) (lift func()) {
-	var before syscall.Rlimit
-	must(syscall.Getrlimit(resource, &before), nil, "getrlimit")
-	now := before
-	now.Cur = n
-	must(syscall.Setrlimit(resource, &now), nil, "setrlimit")
-	return func() { must(syscall.Setrlimit(resource, &before), nil, "setrlimit") }
 }
 
 // spareThreads has Go make some threads, which it keeps: Go ends the process if it is refused a
@@ -90,11 +81,11 @@ func fewAddresses() {
 	s, err := coro.New(coro.WithWorkers(2), coro.WithPaused())
 	must(err, nil, "New")
 
-	lift := limit(syscall.RLIMIT_AS, status("VmSize")<<10+48<<20)
+	lift := trial.Limit(syscall.RLIMIT_AS, status("VmSize")<<10+48<<20)
 	_, err = coro.New(coro.WithWorkers(200)) // 512 KiB for each
 	must(err, coro.ErrThread, "New of many")
 	lift() // the C library keeps up to 40 MiB of stacks of threads that have ended
-	lift = limit(syscall.RLIMIT_AS, status("VmSize")<<10+48<<20)
+	lift = trial.Limit(syscall.RLIMIT_AS, status("VmSize")<<10+48<<20)
 	n := int64(0)
 	for err = nil; err == nil; n++ {
 		err = add.Spawn(s, 1)
@@ -133,7 +124,7 @@ func fewThreads() {
 	if syscall.Setuid(1<<30+os.Getpid()) != nil {
 		must(syscall.Setuid(65534), nil, "setuid")
 	}
-	lift := limit(rlimitNproc, status("Threads")+20)
+	lift := trial.Limit(rlimitNproc, status("Threads")+20)
 	for range 3 {
 		before := status("Threads")
 		_, err := coro.New(coro.WithWorkers(250))
@@ -156,7 +147,7 @@ func fewDescriptors() {
 	must(err, nil, "open")
 	next := uint64(f.Fd())
 	must(f.Close(), nil, "close")
-	lift := limit(syscall.RLIMIT_NOFILE, next)
+	lift := trial.Limit(syscall.RLIMIT_NOFILE, next)
 	for range 3 {
 		_, err = coro.New(coro.WithWorkers(2))
 		must(err, coro.ErrThread, "New")

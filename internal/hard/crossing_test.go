@@ -1,6 +1,6 @@
 //go:build cgo && corohostile
 
-package coro_test
+package hard_test
 
 import (
 	"runtime"

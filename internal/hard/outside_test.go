@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package hard_test
 
 import (
 	"context"
@@ -119,7 +119,7 @@ type outside struct {
 
 func newOutside(t *testing.T, files map[string]string) *outside {
 	t.Helper()
-	repository, err := os.Getwd()
+	repository, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	o := newEmptyOutside(t)
 	o.env = append(o.env, "GOFLAGS=-mod=mod")
@@ -229,7 +229,7 @@ func TestAVendoredModuleHasTheCommandAndItsFiles(t *testing.T) {
 	assert.Contains(t, o.read("bodies_gen.go"), "\n// MineSum adds the two.\n")
 	assert.Empty(t, o.run("go", "tool", "coro", "gen", "-check", "mine.c"))
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."), "with bodies_gen.go")
-	script, err := os.ReadFile("cmd/coro/coro-gdb.py")
+	script, err := os.ReadFile("../../cmd/coro/coro-gdb.py")
 	require.NoError(t, err)
 	assert.Equal(t, string(script), o.read("coro-gdb.py"))
 	assert.Equal(t, string(script), o.run("go", "tool", "coro", "gdb", "-o", "-"))
