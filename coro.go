@@ -41,7 +41,7 @@
 // Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest.
 // The command github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
-// A [Generator] is a single C coroutine that Go resumes by hand.
+// Package generator resumes single C coroutines by hand.
 //
 // # Go bodies
 //
@@ -107,8 +107,7 @@
 // alignment, where CORO_BODY defines it. A C body with a stray pointer does what C does. A C body
 // calls Go by coro_call_go and coro_call_go_inline, see [ExportFunc], and in no other way.
 //
-// Each method of a zero value of Chan, Semaphore, Mutex, RWMutex, WaitGroup, Cond, Once and
-// Generator panics, and names the function that makes one. A copy of such a value is the same
+// Each method of a zero value of Chan, Semaphore, Mutex, RWMutex, WaitGroup, Cond and Once panics, and names the function that makes one. A copy of such a value is the same
 // object, and keeps its memory; go vet reports the copy, and so a pointer is better.
 //
 // A fault in C ends the process: a stray pointer, a stack overflow, abort. Before, a line on stderr

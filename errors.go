@@ -40,8 +40,6 @@ var (
 	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at
 	// the object, or hold it.
 	ErrBusy = errors.New("coro: in use by another caller")
-	// ErrEnded: the generator has finished or aborted. Reset it first.
-	ErrEnded = errors.New("coro: generator has ended: reset it first")
 	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
 	ErrPaused = errors.New(
 		"coro: Run needs a scheduler made WithPaused, Wait one made without it")
@@ -111,7 +109,7 @@ var (
 type kind uint8
 
 const (
-	ofScheduler kind = iota // a scheduler, a coroutine or a generator
+	ofScheduler kind = iota // a scheduler or a coroutine
 	ofChan
 	ofObject    // a semaphore, a lock, a condition, a once
 	ofWaitGroup // a wait group that was not destroyed
@@ -147,8 +145,6 @@ func notOK(s core.Status, k kind) error {
 		return ErrStale
 	case core.Busy:
 		return ErrBusy
-	case core.Ended:
-		return ErrEnded
 	case core.Again:
 		return ErrThread
 	case core.Overflow:

@@ -191,32 +191,6 @@ func ExampleWithStallHook() {
 	// <nil>
 }
 
-// A Generator is one C coroutine that Go resumes by hand; it needs no scheduler.
-//
-//	intptr_t fibonacci(void *arg, intptr_t sent)
-//	{
-//		for (intptr_t a = 0, b = 1, next;; a = b, b = next) {
-//			next = a + b;
-//			coro_yield_value(a, NULL);
-//		}
-//	}
-func ExampleGenerator() {
-	g, err := coro.NewGenerator(examplebody.Fibonacci, 0, coro.StackMin)
-	check(err)
-	defer g.Close()
-
-	for n, err := range g.All() {
-		check(err)
-		if n > 50 {
-			break
-		}
-		fmt.Print(n, " ")
-	}
-	n, more, err := g.Resume(0) // it goes on where the loop left it
-	fmt.Println(n, more, err)
-	// Output: 0 1 1 2 3 5 8 13 21 34 89 true <nil>
-}
-
 // Close with a context that ends cancels: what has not started never will, and what is parked is
 // told to end.
 func ExampleScheduler_Close() {

@@ -105,7 +105,7 @@ func TestMethodsOfZeroValuesPanicInTheCaller(t *testing.T) {
 	for _, v := range []any{
 		nobody, new(coro.Scheduler), &task, (*coro.Task[int64])(nil), &batch,
 		new(coro.Group), (*coro.Group)(nil), new(coro.Coroutine), (*coro.Coroutine)(nil),
-		new(coro.Generator), coro.Handle(0), coro.Func[int64, coro.None]{}, coro.Stats{},
+		coro.Handle(0), coro.Func[int64, coro.None]{}, coro.Stats{},
 		coro.BlockedCoroutine{}, &coro.PanicError{}, &coro.DeadlockError{}, &coro.RunningError{},
 		&coro.OptionError{}, &coro.NoWaitError{},
 	} {
@@ -195,11 +195,10 @@ func TestZeroObjectsPanicWithTheConstructor(t *testing.T) {
 		"NewWaitGroup": new(coro.WaitGroup),
 		"NewCond":      new(coro.Cond),
 		"NewOnce":      new(coro.Once),
-		"NewGenerator": new(coro.Generator),
 	} {
 		inTurn(v, func(method string, panicked any) {
 			text := "make it with " + maker
-			if method == "Address" || maker != "NewGenerator" && method == "Free" {
+			if method == "Address" || method == "Free" {
 				// the same method of all objects
 				text = "make the object with NewChan, NewMutex or the like"
 			}
@@ -231,7 +230,7 @@ func TestZeroAndNilValuesDoNoHarm(t *testing.T) {
 		new(coro.Batch[int, coro.None]), (*coro.Batch[int, coro.None])(nil),
 		coro.Func[int, coro.None]{}, coro.Handle(0), coro.Case{},
 		(*coro.Chan[int])(nil), (*coro.Semaphore)(nil), (*coro.Mutex)(nil), (*coro.RWMutex)(nil),
-		(*coro.WaitGroup)(nil), (*coro.Cond)(nil), (*coro.Once)(nil), (*coro.Generator)(nil),
+		(*coro.WaitGroup)(nil), (*coro.Cond)(nil), (*coro.Once)(nil),
 	} {
 		inTurn(v, func(_ string, panicked any) {
 			if panicked != nil {
@@ -306,12 +305,6 @@ func TestACopyOfAnObjectKeepsItsMemory(t *testing.T) {
 		require.NoError(t, o.Do(background, func() {}))
 		return o
 	})
-	generators := copied(t, func(int) *coro.Generator {
-		g := made[coro.Generator](t)(coro.NewGenerator(testbody.Count, copies, 0))
-		_, _, err := g.Resume(0)
-		require.NoError(t, err)
-		return g
-	})
 	for i := range copies {
 		v, ok, err := chans[i].TryRecv()
 		require.NoError(t, err)
@@ -334,12 +327,6 @@ func TestACopyOfAnObjectKeepsItsMemory(t *testing.T) {
 		require.Equal(t, coro.ErrNegativeWaitGroup, groups[i].Add(-i-2))
 		require.NoError(t, groups[i].Add(-i-1))
 		require.NoError(t, onces[i].Do(background, func() { t.Error("done twice") }))
-
-		n, more, err := generators[i].Resume(0)
-		require.NoError(t, err)
-		require.True(t, more)
-		require.EqualValues(t, 1, n)
-		require.NoError(t, generators[i].Close())
 	}
 }
 
@@ -388,17 +375,6 @@ func TestAWaitAtACopy(t *testing.T) {
 		require.NoError(t, c.Send(soon(t), -1))
 	}
 	all.Wait()
-}
-
-func TestACopiedGeneratorIsTheSameOne(t *testing.T) {
-	g := newGenerator(t, testbody.Count, 5)
-	same := append([]coro.Generator{}, unsafe.Slice(g, 1)...)
-	assert.Equal(t, []int64{0, 1, 2, 3, 4}, all(t, &same[0]))
-	_, _, err := g.Resume(0)
-	assert.Equal(t, coro.ErrEnded, err)
-	require.NoError(t, same[0].Close())
-	_, _, err = g.Resume(0)
-	assert.Equal(t, coro.ErrClosed, err)
 }
 
 // A coroutine that would wait for its own end is told at once, in each way of waiting, whether it

@@ -54,6 +54,7 @@ func init() {
 		return inside.Scheduler{Core: s.core, Edge: &s.edge, Life: s.life, Closed: s.closed.Load,
 			Ended: &s.hooks.ended}
 	}
+	inside.BodyError = func(f *core.Failure) error { return newBodyError(f) }
 	inside.Error = func(status core.Status) error { return statusError(status, ofScheduler) }
 }
 

@@ -571,7 +571,7 @@ func TestSpawningWhileClosingStartsAllOrNothing(t *testing.T) {
 func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 	all := []error{
 		coro.ErrClosed, coro.ErrNoMemory, coro.ErrCanceled, coro.ErrAborted, coro.ErrStale,
-		coro.ErrBusy, coro.ErrEnded,
+		coro.ErrBusy,
 		coro.ErrPaused, coro.ErrThread, coro.ErrNoCgo, coro.ErrOverflow,
 		&coro.OptionError{What: "WithX", Value: 3,
 			Reason: "must be less"}, &coro.DeadlockError{}, &coro.RunningError{},
@@ -582,7 +582,7 @@ func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 		assert.False(t, seen[err.Error()])
 		seen[err.Error()] = true
 	}
-	assert.Equal(t, "coro: WithX(3): must be less", all[11].Error())
+	assert.Equal(t, "coro: WithX(3): must be less", all[10].Error())
 }
 
 func TestADeadlockErrorNamesTheFirstFew(t *testing.T) {

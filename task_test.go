@@ -705,26 +705,6 @@ func TestACBodyEndsWithAnError(t *testing.T) {
 	finish(t, s)
 }
 
-func TestAGeneratorEndsWithAnError(t *testing.T) {
-	g, err := coro.NewGenerator(testbody.FailByHand, 0, 0)
-	require.NoError(t, err)
-	for range 3 {
-		_, more, err := g.Resume(1)
-		require.True(t, more)
-		require.NoError(t, err)
-		_, more, err = g.Resume(1)
-		assert.False(t, more)
-		var failed *coro.BodyError
-		require.ErrorAs(t, err, &failed)
-		assert.Equal(t, 3, failed.Code)
-		assert.Equal(t, "by hand", failed.Text)
-		_, _, err = g.Resume(1)
-		assert.Equal(t, coro.ErrEnded, err)
-		require.NoError(t, g.Reset(testbody.FailByHand, 0))
-	}
-	require.NoError(t, g.Close())
-}
-
 type panickyError struct{}
 
 func (panickyError) Error() string   { panic("Error") }

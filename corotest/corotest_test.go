@@ -12,6 +12,7 @@ import (
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/corotest"
+	"github.com/organzine/coro/generator"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -121,7 +122,7 @@ func TestNothingIsLeftOfWhatWasClosed(t *testing.T) {
 		require.NoError(t, err)
 		_, err = body.Wait(background)
 		require.NoError(t, err)
-		g, err := coro.NewGenerator(testbody.Count, 3, 0)
+		g, err := generator.New(testbody.Count, 3, 0)
 		require.NoError(t, err)
 		require.NoError(t, g.Close())
 		closeNow(t, s)
@@ -284,15 +285,15 @@ func TestACloseThatDoesNotEndIsLeft(t *testing.T) {
 }
 
 func TestAGeneratorThatIsNotClosedIsLeft(t *testing.T) {
-	var g *coro.Generator
+	var g *generator.Generator
 	errors := verifyLeaks(func() { g = makeGenerator(t) })
 	leaked(t, errors, "makeGenerator", "generator that is not closed, and its stack")
 	require.NoError(t, g.Close())
 	assert.Empty(t, verify(func() { makeGenerator(t) }), "nobody refers to it: it is collected")
 }
 
-func makeGenerator(t *testing.T) *coro.Generator {
-	g, err := coro.NewGenerator(testbody.Count, 3, 0)
+func makeGenerator(t *testing.T) *generator.Generator {
+	g, err := generator.New(testbody.Count, 3, 0)
 	require.NoError(t, err)
 	return g
 }

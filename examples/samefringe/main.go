@@ -1,7 +1,7 @@
 // Command samefringe asks whether two trees of any shapes have the same leaves in the same order:
 // the classic case for generators. Each walk is a plain recursive function in C (tree.c) that stops
 // at every leaf. Go resumes the two in turn, and stops at the first difference without a look at
-// the rest. The program shows coro.Generator.
+// the rest. The program shows generator.Generator.
 //
 // To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
@@ -24,7 +24,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/organzine/coro"
+	"github.com/organzine/coro/generator"
 )
 
 const (
@@ -106,11 +106,11 @@ func sameFringe(a, b *C.struct_tree) (same bool, seen int, err error) {
 	}
 }
 
-func fringe(t *C.struct_tree) (*coro.Generator, error) {
+func fringe(t *C.struct_tree) (*generator.Generator, error) {
 	if t == nil {
 		return nil, errors.New("no memory for a tree")
 	}
-	return coro.NewGenerator(unsafe.Pointer(C.tree_fringe), uintptr(unsafe.Pointer(t)), stack)
+	return generator.New(unsafe.Pointer(C.tree_fringe), uintptr(unsafe.Pointer(t)), stack)
 }
 
 // A shape tells how many of n leaves, at least two, go to the left.

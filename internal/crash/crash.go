@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/generator"
 	"github.com/organzine/coro/internal/asm"
 )
 
@@ -230,7 +231,7 @@ func many(fn unsafe.Pointer, opts ...coro.FuncOption) func() {
 func dense() { run(C.crash_deep, coro.FuncDense()) }
 
 func byHand(fn unsafe.Pointer) func() {
-	return func() { _, _, _ = must(coro.NewGenerator(fn, 0, stack)).Resume(1) }
+	return func() { _, _, _ = must(generator.New(fn, 0, stack)).Resume(1) }
 }
 
 func leaf() {

@@ -98,6 +98,7 @@ import (
 	"fmt"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/generator"
 )
 
 func main() {
@@ -105,7 +106,7 @@ func main() {
 	fmt.Println(errors.Is(err, coro.ErrNoCgo), err)
 	_, err = coro.NewFunc[int, int](nil)
 	fmt.Println(errors.Is(err, coro.ErrNoCgo))
-	_, err = coro.NewGenerator(nil, 0, 0)
+	_, err = generator.New(nil, 0, 0)
 	fmt.Println(errors.Is(err, coro.ErrNoCgo))
 }
 `

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/generator"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ import (
 
 func init() {
 	children["overflow by hand"] = func() {
-		g, err := coro.NewGenerator(testbody.Sink, 0, 8<<10)
+		g, err := generator.New(testbody.Sink, 0, 8<<10)
 		if err != nil {
 			panic(err)
 		}

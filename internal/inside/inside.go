@@ -1,4 +1,4 @@
-// Package inside lets the packages that are built on package coro have the core of a scheduler.
+// Package inside lets the packages that are built on package coro have its core and its errors.
 package inside
 
 import (
@@ -21,9 +21,10 @@ type Scheduler struct {
 // An Ender is told of an end.
 type Ender interface{ Ended() }
 
-// Of returns the inside of a *coro.Scheduler, and Error the error of package coro for a status about
-// a scheduler. Package coro sets both.
+// Of returns the inside of a *coro.Scheduler, Error the error of package coro for a status about a
+// scheduler, and BodyError that for the failure of a body. Package coro sets them.
 var (
-	Of    func(scheduler any) Scheduler
-	Error func(core.Status) error
+	Of        func(scheduler any) Scheduler
+	Error     func(core.Status) error
+	BodyError func(*core.Failure) error
 )

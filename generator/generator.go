@@ -1,16 +1,37 @@
-package coro
+// Package generator resumes single C coroutines by hand, from Go, without a scheduler.
+package generator
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/core"
+	"github.com/organzine/coro/internal/inside"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/zero"
 )
+
+// ErrEnded: the generator has finished or aborted. Reset it first.
+var ErrEnded = errors.New("coro: generator has ended: reset it first")
+
+func errorOf(s core.Status) error {
+	switch s {
+	case core.OK:
+		return nil
+	case core.Ended:
+		return ErrEnded
+	}
+	return inside.Error(s)
+}
+
+func refused(what string, value any, reason string, args ...any) error {
+	return &coro.OptionError{What: what, Value: value, Reason: fmt.Sprintf(reason, args...)}
+}
 
 // A Generator is one C coroutine that Go resumes by hand, without a scheduler:
 //
@@ -19,7 +40,8 @@ import (
 // The body runs on the calling goroutine's thread until it calls coro_yield_value or returns, and
 // passes one number each way each time. It must not call into Go, and scheduler calls in it return
 // CORO_EPERM. A Resume costs a cgo call and two switches, about 40 ns. A Generator is for one
-// goroutine at a time; a second one gets ErrBusy.
+// goroutine at a time; a second one gets coro.ErrBusy. A method of a zero value panics. A copy is the
+// same generator.
 type Generator struct {
 	self   *Generator // the original, which a copy keeps alive and stands for; nil: a zero value
 	core   core.Coroutine
@@ -29,22 +51,22 @@ type Generator struct {
 	leak   *leak.Flag // nil: nobody verifies
 }
 
-// NewGenerator makes a generator of a C function. arg is the number given to the body as its void
-// pointer: the address of C memory, a handle, or 0. stack is in bytes, StackMin to StackMax, or 0
-// for StackDefault.
-func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, error) {
+// New makes a generator of a C function. arg is the number given to the body as its void pointer: the
+// address of C memory, a handle, or 0. stack is in bytes, coro.StackMin to coro.StackMax, or 0 for
+// coro.StackDefault. It returns a *coro.OptionError, coro.ErrNoMemory or coro.ErrNoCgo.
+func New(body unsafe.Pointer, arg uintptr, stack int) (*Generator, error) {
 	switch {
 	case !core.Available:
-		return nil, ErrNoCgo
+		return nil, coro.ErrNoCgo
 	case body == nil:
-		return nil, &OptionError{"NewGenerator", "nil", "needs a C function"}
-	case stack != 0 && (stack < StackMin || stack > StackMax):
-		return nil, &OptionError{"NewGenerator", stack,
-			fmt.Sprintf("the stack must be 0 or from %d to %d", StackMin, StackMax)}
+		return nil, refused("generator.New", "nil", "needs a C function")
+	case stack != 0 && (stack < coro.StackMin || stack > coro.StackMax):
+		return nil, refused("generator.New", stack, "the stack must be 0 or from %d to %d",
+			coro.StackMin, coro.StackMax)
 	}
 	inner, status := core.NewCoroutine(body, arg, stack)
 	if status != core.OK {
-		return nil, statusError(status, ofScheduler)
+		return nil, errorOf(status)
 	}
 	g := &Generator{core: inner}
 	g.self = g
@@ -57,10 +79,10 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 	return g, nil
 }
 
-// original is the generator that NewGenerator has made.
+// original is the generator that New has made.
 func (g *Generator) original() *Generator {
 	if g.self == nil {
-		zero.Value("NewGenerator")
+		zero.Value("generator.New")
 	}
 	return g.self
 }
@@ -68,20 +90,20 @@ func (g *Generator) original() *Generator {
 // hold makes the caller the only user of an original, or returns why it cannot.
 func (g *Generator) hold() error {
 	if !g.busy.CompareAndSwap(false, true) {
-		return ErrBusy
+		return coro.ErrBusy
 	}
 	if g.closed {
 		g.busy.Store(false)
-		return ErrClosed
+		return coro.ErrClosed
 	}
 	return nil
 }
 
 // Resume runs the body until it yields or ends. send is what its coro_yield_value stores, or the
 // first number that the body is called with. Resume returns the number that the body yields and
-// more = true, or the number that it returns and more = false. The error is ErrAborted if the body
-// ended by coro_abort, a *BodyError if by coro_fail, ErrEnded if it had ended before, ErrBusy, or
-// ErrClosed.
+// more = true, or the number that it returns and more = false. The error is coro.ErrAborted if the
+// body ended by coro_abort, a *coro.BodyError if by coro_fail, ErrEnded if it had ended before,
+// coro.ErrBusy, or coro.ErrClosed.
 func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	g = g.original()
 	if err := g.hold(); err != nil {
@@ -95,16 +117,15 @@ func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	case core.Finished:
 		return value, false, nil
 	case core.Abort:
-		return 0, false, ErrAborted
+		return 0, false, coro.ErrAborted
 	case core.FailedEnd:
-		return 0, false, newBodyError(g.core.Failure())
+		return 0, false, inside.BodyError(g.core.Failure())
 	}
-	return 0, false, statusError(status, ofScheduler)
+	return 0, false, errorOf(status)
 }
 
 // All yields the values that the body yields from now on, each with a nil error, sending it 0 each
-// time, until the body returns. If Resume fails, one last pair is 0 and its error: ErrAborted,
-// a *BodyError, ErrBusy, ErrClosed, or ErrEnded for a generator that had ended before.
+// time, until the body returns. If Resume fails, one last pair is 0 and its error.
 func (g *Generator) All() iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for {
@@ -118,25 +139,25 @@ func (g *Generator) All() iter.Seq2[int64, error] {
 
 // Reset makes the generator as new with another body, on the same stack. The functions that the old
 // body deferred run, and its arena is freed; its frames are not unwound. It returns an
-// *OptionError, ErrBusy or ErrClosed.
+// *coro.OptionError, coro.ErrBusy or coro.ErrClosed.
 func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
 	g = g.original()
 	if body == nil {
-		return &OptionError{"Generator.Reset", "nil", "needs a C function"}
+		return refused("Generator.Reset", "nil", "needs a C function")
 	}
 	if err := g.hold(); err != nil {
 		return err
 	}
 	defer g.busy.Store(false)
-	return statusError(g.core.Reset(body, arg), ofScheduler)
+	return errorOf(g.core.Reset(body, arg))
 }
 
 // Close frees the generator, like Reset without a new body. A second Close does nothing. The
-// garbage collector closes a generator to which nothing refers. Close returns ErrBusy, or nil.
+// garbage collector closes a generator to which nothing refers. Close returns coro.ErrBusy, or nil.
 func (g *Generator) Close() error {
 	g = g.original()
 	if err := g.hold(); err != nil {
-		if err == ErrClosed {
+		if err == coro.ErrClosed {
 			return nil
 		}
 		return err
@@ -145,5 +166,5 @@ func (g *Generator) Close() error {
 	g.closed = true
 	g.clean.Stop()
 	g.leak.Done()
-	return statusError(g.core.Free(), ofScheduler)
+	return errorOf(g.core.Free())
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package coro_test
+package generator_test
 
 import (
 	"math"
@@ -10,15 +10,17 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/generator"
 	"github.com/organzine/coro/internal/testbody"
+	"github.com/organzine/coro/internal/trial"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func newGenerator(t *testing.T, body unsafe.Pointer, arg uintptr) *coro.Generator {
+func newGenerator(t *testing.T, body unsafe.Pointer, arg uintptr) *generator.Generator {
 	t.Helper()
 	testbody.Reset()
-	g, err := coro.NewGenerator(body, arg, 0)
+	g, err := generator.New(body, arg, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, g.Close()) })
 	return g
@@ -38,7 +40,7 @@ func TestAGeneratorYieldsThenReturns(t *testing.T) {
 	assert.EqualValues(t, -1, got, "what the body returned")
 	for range 2 {
 		_, more, err = g.Resume(0)
-		assert.Equal(t, coro.ErrEnded, err)
+		assert.Equal(t, generator.ErrEnded, err)
 		assert.False(t, more)
 	}
 }
@@ -54,7 +56,7 @@ func TestNumbersPassAGeneratorUnchanged(t *testing.T) {
 }
 
 // all collects what All yields, without an error.
-func all(t *testing.T, g *coro.Generator) (list []int64) {
+func all(t *testing.T, g *generator.Generator) (list []int64) {
 	t.Helper()
 	for n, err := range g.All() {
 		require.NoError(t, err)
@@ -64,7 +66,7 @@ func all(t *testing.T, g *coro.Generator) (list []int64) {
 }
 
 // failure is the error of the one pair that All yields.
-func failure(t *testing.T, g *coro.Generator) (failed error) {
+func failure(t *testing.T, g *generator.Generator) (failed error) {
 	t.Helper()
 	for n, err := range g.All() {
 		require.NoError(t, failed, "there is one pair")
@@ -77,7 +79,7 @@ func failure(t *testing.T, g *coro.Generator) (failed error) {
 func TestAllGivesWhatIsYielded(t *testing.T) {
 	g := newGenerator(t, testbody.Count, 5)
 	assert.Equal(t, []int64{0, 1, 2, 3, 4}, all(t, g))
-	assert.Equal(t, coro.ErrEnded, failure(t, g))
+	assert.Equal(t, generator.ErrEnded, failure(t, g))
 }
 
 func TestAllCanBeLeftAndTakenUpAgain(t *testing.T) {
@@ -99,7 +101,7 @@ func TestAnAbortedGeneratorSaysSoOnceAndCanBeReset(t *testing.T) {
 	assert.Equal(t, coro.ErrAborted, err)
 	assert.False(t, more)
 	_, _, err = g.Resume(1)
-	assert.Equal(t, coro.ErrEnded, err)
+	assert.Equal(t, generator.ErrEnded, err)
 	require.NoError(t, g.Reset(testbody.Count, 2))
 	assert.Equal(t, []int64{0, 1}, all(t, g))
 }
@@ -136,12 +138,12 @@ func TestAGeneratorThatNobodyRefersToIsClosed(t *testing.T) {
 	testbody.Reset()
 	const n = 100
 	for range n {
-		g, err := coro.NewGenerator(testbody.Tidy, 0, 0)
+		g, err := generator.New(testbody.Tidy, 0, 0)
 		require.NoError(t, err)
 		_, _, err = g.Resume(1)
 		require.NoError(t, err)
 	}
-	eventually(t, func() bool {
+	trial.Eventually(t, func() bool {
 		runtime.GC()
 		return testbody.Sum() == n
 	}, "the collector closes them")
@@ -155,14 +157,14 @@ func TestTwoUsersOfAGeneratorDoNotMeet(t *testing.T) {
 		assert.NoError(t, err)
 		first <- got
 	}()
-	eventually(t, func() bool { return testbody.Ran() == 1 }, "the first is inside")
+	trial.Eventually(t, func() bool { return testbody.Ran() == 1 }, "the first is inside")
 	_, _, err := g.Resume(1)
 	assert.Equal(t, coro.ErrBusy, err)
 	assert.Equal(t, coro.ErrBusy, g.Reset(testbody.Count, 1))
 	assert.Equal(t, coro.ErrBusy, g.Close())
 	assert.Equal(t, coro.ErrBusy, failure(t, g))
 	testbody.Stop()
-	assert.EqualValues(t, 42, receive(t, first))
+	assert.EqualValues(t, 42, <-first)
 }
 
 func TestManyUsersOfAGeneratorLoseNothing(t *testing.T) {
@@ -205,7 +207,7 @@ func TestAGeneratorGoesOnOnAnyThread(t *testing.T) {
 
 func TestManyGeneratorsTakeTurns(t *testing.T) {
 	const n = 500
-	var all [n]*coro.Generator
+	var all [n]*generator.Generator
 	for i := range all {
 		all[i] = newGenerator(t, testbody.Count, 4)
 	}
@@ -229,7 +231,7 @@ func TestSchedulerCallsInAGeneratorAreRefused(t *testing.T) {
 
 func TestGeneratorsHaveTheStackTheyAskFor(t *testing.T) {
 	for _, n := range []int{0, coro.StackMin, 5000, 1 << 20, coro.StackMax} {
-		g, err := coro.NewGenerator(testbody.Room, 0, n)
+		g, err := generator.New(testbody.Room, 0, n)
 		require.NoError(t, err)
 		left, _, err := g.Resume(0)
 		require.NoError(t, err)
@@ -243,14 +245,75 @@ func TestGeneratorsHaveTheStackTheyAskFor(t *testing.T) {
 }
 
 func TestGeneratorsAreChecked(t *testing.T) {
-	_, err := coro.NewGenerator(nil, 0, 0)
-	optionError(t, err, "NewGenerator", "C function")
+	_, err := generator.New(nil, 0, 0)
+	optionError(t, err, "generator.New", "C function")
 	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt,
 		math.MinInt} {
-		_, err := coro.NewGenerator(testbody.Count, 0, n)
-		optionError(t, err, "NewGenerator", "0 or from 4096 to 8388608")
+		_, err := generator.New(testbody.Count, 0, n)
+		optionError(t, err, "generator.New", "0 or from 4096 to 8388608")
 	}
 	g := newGenerator(t, testbody.Count, 2)
 	optionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
 	assert.Equal(t, []int64{0, 1}, all(t, g), "nothing was changed")
+}
+
+func TestACopiedGeneratorIsTheSameOne(t *testing.T) {
+	g := newGenerator(t, testbody.Count, 5)
+	same := append([]generator.Generator{}, unsafe.Slice(g, 1)...)
+	assert.Equal(t, []int64{0, 1, 2, 3, 4}, all(t, &same[0]))
+	_, _, err := g.Resume(0)
+	assert.Equal(t, generator.ErrEnded, err)
+	require.NoError(t, same[0].Close())
+	_, _, err = g.Resume(0)
+	assert.Equal(t, coro.ErrClosed, err)
+}
+
+func TestAGeneratorEndsWithAnError(t *testing.T) {
+	g, err := generator.New(testbody.FailByHand, 0, 0)
+	require.NoError(t, err)
+	for range 3 {
+		_, more, err := g.Resume(1)
+		require.True(t, more)
+		require.NoError(t, err)
+		_, more, err = g.Resume(1)
+		assert.False(t, more)
+		var failed *coro.BodyError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, 3, failed.Code)
+		assert.Equal(t, "by hand", failed.Text)
+		_, _, err = g.Resume(1)
+		assert.Equal(t, generator.ErrEnded, err)
+		require.NoError(t, g.Reset(testbody.FailByHand, 0))
+	}
+	require.NoError(t, g.Close())
+}
+
+func TestAZeroGeneratorPanicsInTheCaller(t *testing.T) {
+	for _, g := range []*generator.Generator{new(generator.Generator), nil} {
+		assert.Panics(t, func() { _, _, _ = g.Resume(0) })
+		assert.Panics(t, func() { _ = g.Reset(testbody.Count, 0) })
+		assert.Panics(t, func() { _ = g.Close() })
+	}
+	assert.PanicsWithValue(t, "coro: generator.New(zero value): make it with generator.New",
+		func() { _ = new(generator.Generator).Close() })
+}
+
+// A generator goes on where its copy has left it, whichever is collected.
+func TestCopiesOfGenerators(t *testing.T) {
+	var kept []generator.Generator
+	for range 100 {
+		g, err := generator.New(testbody.Count, 100, 0)
+		require.NoError(t, err)
+		_, _, err = g.Resume(0)
+		require.NoError(t, err)
+		kept = append(kept, unsafe.Slice(g, 1)...)
+	}
+	runtime.GC()
+	for i := range kept {
+		n, more, err := kept[i].Resume(0)
+		require.NoError(t, err)
+		require.True(t, more)
+		require.EqualValues(t, 1, n)
+		require.NoError(t, kept[i].Close())
+	}
 }
