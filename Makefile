@@ -54,6 +54,7 @@ check: ## layout and size of the code, what keeps modules from being installed, 
 	scripts/docs.pl
 	scripts/docs.pl --self-test
 	scripts/shape.sh --check
+	scripts/shape.sh --self-test
 	scripts/release-static.sh
 	scripts/release-static.sh --self-test
 	go vet ./... ./bench/...

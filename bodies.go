@@ -282,11 +282,12 @@ func (p *executorPool) find(h Handle) *Coroutine {
 	return nil
 }
 
-func (p *executorPool) stats(live int, spawned uint64) BodyStats {
+// stats fills in what st has of bodies and is known here.
+func (p *executorPool) stats(st *Stats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return BodyStats{live, spawned, p.ends.failed.Load(), p.ends.panicked.Load(),
-		len(p.executors), p.active}
+	st.Bodies.Failed, st.Bodies.Panicked = p.ends.failed.Load(), p.ends.panicked.Load()
+	st.Bodies.Executors, st.Bodies.Busy = len(p.executors), p.active
 }
 
 // blocked lists at most limit of the bodies that wait, and are daemons or not, and counts all of

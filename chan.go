@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	ElementMax  = 64 << 10 // most bytes of a value of a Chan
-	CapacityMax = 1 << 31  // most values that a Chan may have room for
+	elementMax  = 64 << 10 // most bytes of a value of a Chan
+	capacityMax = 1 << 31  // most values that a Chan may have room for
 )
 
 // A Chan is a channel between coroutines, C or Go, and goroutines. C bodies get its Address, as a
@@ -34,7 +34,7 @@ const (
 // for longer costs a cgo call and more, and so does waking. Where both sides are goroutines a Go
 // channel is better.
 //
-// Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
+// Its values hold no pointers, and have at most 64 KiB each. Its memory is C's, and is freed
 // when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
 // back. After Free each method that returns an error returns ErrDestroyed. Values that were left in
 // the Chan are lost.
@@ -46,26 +46,26 @@ type Chan[T any] struct {
 	byCall   atomic.Int32 // see goesByCall
 }
 
-// NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
-// ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
+// NewChan makes a channel of s, with room for capacity values, up to 2³¹. Blocking calls on it end
+// with ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
 // *OptionError, also if s is nil, ErrNoMemory (wrapped: see [errors.Is]) or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if err := makable(s, "NewChan"); err != nil {
 		return nil, err
 	}
 	t := reflect.TypeFor[T]()
-	if t.Size() > ElementMax {
+	if t.Size() > elementMax {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(
 			"has %d bytes, and at most %d are passed: "+
 				"pass the address of C memory instead",
-			t.Size(), ElementMax)}
+			t.Size(), elementMax)}
 	}
 	if bad := plain.PointerIn(t); bad != nil {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(plain.PointsIntoGo, bad)}
 	}
-	if capacity < 0 || uint64(capacity) > CapacityMax {
+	if capacity < 0 || uint64(capacity) > capacityMax {
 		return nil, &OptionError{"NewChan", capacity,
-			fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
+			fmt.Sprintf("needs a capacity from 0 to %d", uint64(capacityMax))}
 	}
 	inner, status := core.NewChan(t.Size(), capacity)
 	if status == core.NoMemory {

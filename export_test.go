@@ -60,6 +60,13 @@ func HoldSubmitters(s *Scheduler) (release func()) {
 	}
 }
 
+// The largest value and room of a channel, and the most cases of a Select.
+const (
+	ElementMax  = elementMax
+	CapacityMax = capacityMax
+	SelectMax   = core.SelectMax
+)
+
 // Now is the clock of deadlines in C, in ns.
 func Now() uint64 { return core.Now() }
 

@@ -73,65 +73,6 @@ func WithSharedStacks(n, bytes int) Option {
 	}
 }
 
-// DenseStats are the figures of a scheduler's dense coroutines, see FuncDense.
-type DenseStats struct {
-	// bytes mapped for frames that were copied out, and for what their coroutines wait with
-	Bytes     int
-	Blocks    int // of them in use, about one for each coroutine that was copied out
-	P50, P99  int // bytes of such a block
-	CopiedOut uint64
-	// times; a coroutine that goes on where it is costs nothing, not even a count
-	CopiedIn    uint64
-	CopiedBytes uint64
-	Private     uint64 // times that a coroutine kept its stack, since its frames were large
-}
-
-// UnstartedStats counts coroutines that ended before they started, and why.
-type UnstartedStats struct {
-	// there was no stack for them (WithStackLimit, or the system refused memory), and none
-	// could come any more
-	NoStack  uint64
-	Canceled uint64 // canceled alone: by Cancel, a context or a group
-	Closed   uint64 // canceled with their scheduler, by Close
-}
-
-// BodyStats are the figures of a scheduler's coroutines with Go bodies. All but the executors count
-// in the totals of Stats, too.
-type BodyStats struct {
-	Live      int    // that have reached the executors and not ended
-	Spawned   uint64 // since the start
-	Failed    uint64 // of those that ended: with an error, a panic or a Goexit
-	Panicked  uint64 // of those: with a panic
-	Executors int    // goroutines that run bodies, see WithExecutors
-	Busy      int    // of them, not idle
-}
-
-// CallStats are the figures of the calls of C bodies into Go.
-type CallStats struct {
-	InFlight   int    // offloaded calls (coro_call_go) that are being made
-	Offloaded  uint64 // such calls since the start
-	Inline     uint64 // calls made on workers (coro_call_go_inline), since the start
-	Goroutines int    // that make offloaded calls, or wait for one
-}
-
-// BlockingStats are the figures of the threads for coro_blocking and coro_thread_begin.
-type BlockingStats struct {
-	Threads int // that there are, see WithBlockingThreads
-	Busy    int // of them, with a call
-	Queued  int // calls that wait for a thread
-}
-
-// LendStats are the figures of the goroutines' threads that have stood in for workers that slept:
-// see [Func.Call] and [FuncBrief]. One such lend in 64 is timed.
-type LendStats struct {
-	Count   uint64
-	Time    time.Duration // about how long all took
-	Longest time.Duration // of those that were timed
-	// functions of the process that have broken the promise of FuncBrief, and are brief no
-	// longer
-	Late int
-}
-
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
 	Workers       int    // worker threads
@@ -148,13 +89,52 @@ type Stats struct {
 	// Totals since the start, of C and of Go bodies, and of coro's own coroutines: one for each
 	// Serve, and one for each part of a CallN. Spawned - Ended is Live.
 	Spawned, Ended uint64
-	Failed         uint64         // of the C bodies that ended: by coro_fail or coro_abort
-	Unstarted      UnstartedStats // of those that ended
+	Failed         uint64 // of the C bodies that ended: by coro_fail or coro_abort
 
-	Bodies   BodyStats
-	Calls    CallStats
-	Blocking BlockingStats
-	Lends    LendStats
+	// Of those that ended: before they started, and why.
+	Unstarted struct {
+		// there was no stack for them (WithStackLimit, or the system refused memory), and none
+		// could come any more
+		NoStack  uint64
+		Canceled uint64 // canceled alone: by Cancel, a context or a group
+		Closed   uint64 // canceled with their scheduler, by Close
+	}
+
+	// Coroutines with Go bodies. All but the executors count in the totals, too.
+	Bodies struct {
+		Live      int    // that have reached the executors and not ended
+		Spawned   uint64 // since the start
+		Failed    uint64 // of those that ended: with an error, a panic or a Goexit
+		Panicked  uint64 // of those: with a panic
+		Executors int    // goroutines that run bodies, see WithExecutors
+		Busy      int    // of them, not idle
+	}
+
+	// Calls of C bodies into Go.
+	Calls struct {
+		InFlight   int    // offloaded calls (coro_call_go) that are being made
+		Offloaded  uint64 // such calls since the start
+		Inline     uint64 // calls made on workers (coro_call_go_inline), since the start
+		Goroutines int    // that make offloaded calls, or wait for one
+	}
+
+	// The threads for coro_blocking and coro_thread_begin.
+	Blocking struct {
+		Threads int // that there are, see WithBlockingThreads
+		Busy    int // of them, with a call
+		Queued  int // calls that wait for a thread
+	}
+
+	// The goroutines' threads that have stood in for workers that slept: see [Func.Call] and
+	// [FuncBrief]. One such lend in 64 is timed.
+	Lends struct {
+		Count   uint64
+		Time    time.Duration // about how long all took
+		Longest time.Duration // of those that were timed
+		// functions of the process that have broken the promise of FuncBrief, and are brief no
+		// longer
+		Late int
+	}
 
 	// Times that Serve has not accepted for a while, since there was no descriptor or no
 	// memory. After Close it is 0.
@@ -171,7 +151,18 @@ type Stats struct {
 	RecordBytes          int // of all chunks
 	RecordsRetired       int // records that have been used as often as one can be
 
-	Dense DenseStats
+	// Dense coroutines, see FuncDense.
+	Dense struct {
+		// bytes mapped for frames that were copied out, and for what their coroutines wait with
+		Bytes     int
+		Blocks    int // of them in use, about one for each coroutine that was copied out
+		P50, P99  int // bytes of such a block
+		CopiedOut uint64
+		// times; a coroutine that goes on where it is costs nothing, not even a count
+		CopiedIn    uint64
+		CopiedBytes uint64
+		Private     uint64 // times that a coroutine kept its stack, since its frames were large
+	}
 
 	Membarrier  bool // workers and thieves take turns by membarrier(2), not by an exchange
 	LightGuards bool // guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13)
@@ -232,29 +223,31 @@ func (s *Scheduler) Stats() Stats {
 		c.Awake = 0 // the threads are gone: they did not go to sleep
 	}
 	ends := &s.executors.ends
-	unstarted := UnstartedStats{c.NoStack, c.CanceledBefore + ends.canceled.Load(),
-		c.ClosedBefore + ends.closed.Load()}
 	out := Stats{
 		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Daemons: c.Daemons,
 		AwaitingStack: c.AwaitingStack, Rests: c.Rests,
 		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > c.Daemons,
-		Spawned: c.Spawned, Ended: c.Ended, Unstarted: unstarted,
-		Failed: c.Failed, Bodies: s.executors.stats(c.GoLive, c.GoSpawned),
-		Blocking: BlockingStats{c.BlockingThreads, c.BlockingThreads - c.BlockingIdle,
-			c.BlockingQueued},
-		Lends: LendStats{c.Lends, time.Duration(c.LentNS), time.Duration(c.LentMostNS),
-			core.LateFunctions()},
+		Spawned: c.Spawned, Ended: c.Ended, Failed: c.Failed,
 		AcceptPauses: c.AcceptPauses, HookFailures: s.hooks.failures(),
 		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,
 		LightGuards: c.LightGuards,
-		Dense:       DenseStats(c.Dense),
+		Dense:       c.Dense,
 		PerWorker:   make([]WorkerStats, len(c.PerWorker)),
 	}
 	for i, w := range c.PerWorker {
 		out.PerWorker[i] = WorkerStats(w)
 	}
+	out.Unstarted.NoStack = c.NoStack
+	out.Unstarted.Canceled = c.CanceledBefore + ends.canceled.Load()
+	out.Unstarted.Closed = c.ClosedBefore + ends.closed.Load()
+	s.executors.stats(&out)
+	out.Bodies.Live, out.Bodies.Spawned = c.GoLive, c.GoSpawned
+	out.Blocking.Threads, out.Blocking.Queued = c.BlockingThreads, c.BlockingQueued
+	out.Blocking.Busy = c.BlockingThreads - c.BlockingIdle
+	out.Lends.Count, out.Lends.Time = c.Lends, time.Duration(c.LentNS)
+	out.Lends.Longest, out.Lends.Late = time.Duration(c.LentMostNS), core.LateFunctions()
 	out.Calls.InFlight, out.Calls.Goroutines, out.Calls.Offloaded = s.offload.Stats()
 	out.Calls.Inline = c.InlineCalls
 	return out

@@ -12,9 +12,6 @@ import (
 
 // select.go - the first of several channel operations that can be done.
 
-// SelectMax is the most operations that a Select chooses from.
-const SelectMax = core.SelectMax
-
 // A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be
 // used again and again, by one Select at a time.
 type Case struct {
@@ -61,7 +58,7 @@ func (k *Case) try() core.Status {
 // ends the wait. C bodies may use the channels at the same time; coro_select in C takes channels of
 // any scheduler. Without having done a case Select returns -1 and the cause, if the context ends
 // first or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
-// *OptionError, if there is no channel, more than SelectMax cases, or a channel of another
+// *OptionError, if there is no channel, more than 64 cases, or a channel of another
 // scheduler. It costs what the Sends and Recvs cost until one can be done, and 1 µs more if it
 // waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
@@ -117,9 +114,9 @@ func (sel *selection) first() *Case {
 }
 
 func (sel *selection) check() error {
-	if len(sel.cases) > SelectMax {
+	if len(sel.cases) > core.SelectMax {
 		return &OptionError{"Select", len(sel.cases),
-			fmt.Sprintf("chooses from at most %d cases", SelectMax)}
+			fmt.Sprintf("chooses from at most %d cases", core.SelectMax)}
 	}
 	first := sel.first()
 	if first == nil {

@@ -201,7 +201,7 @@ func TestAGeneratorGoesOnOnAnyThread(t *testing.T) {
 			assert.NoError(t, err)
 			got <- n
 		}()
-		require.Equal(t, want, receive(t, got))
+		require.Equal(t, want, <-got)
 	}
 }
 
@@ -246,14 +246,14 @@ func TestGeneratorsHaveTheStackTheyAskFor(t *testing.T) {
 
 func TestGeneratorsAreChecked(t *testing.T) {
 	_, err := generator.New(nil, 0, 0)
-	optionError(t, err, "generator.New", "C function")
+	trial.OptionError(t, err, "generator.New", "C function")
 	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt,
 		math.MinInt} {
 		_, err := generator.New(testbody.Count, 0, n)
-		optionError(t, err, "generator.New", "0 or from 4096 to 8388608")
+		trial.OptionError(t, err, "generator.New", "0 or from 4096 to 8388608")
 	}
 	g := newGenerator(t, testbody.Count, 2)
-	optionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
+	trial.OptionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
 	assert.Equal(t, []int64{0, 1}, all(t, g), "nothing was changed")
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# shape.sh - the size of what a reader of the core has to hold in the head:
+# shape.sh - the size of what a reader of the core, and of package coro, has to hold in the head:
 #
-#   scripts/shape.sh           prints it, with the ceilings
-#   scripts/shape.sh --check   prints what is above its ceiling, and fails
+#   scripts/shape.sh              prints it, with the ceilings
+#   scripts/shape.sh --check      prints what is above its ceiling, and fails
+#   scripts/shape.sh --self-test  counts the names of a package that is planted
 #
 # A change that lifts a ceiling says why, in the place of "-".
 set -euo pipefail
@@ -18,6 +19,9 @@ core    24440  border-hooks  lines of the core, without comments and blank lines
 actor   2994   open-and-close  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
 words   231    -  rows of docs/internals/words.md
+api     215    -  exported names of package coro: types, functions, methods, variables, constants
+csrc    3      -  lines of go doc -short ./csrc
+root    75     -  Go files in the root
 "
 
 core=(base/*.[chS] kernel/*.[ch] border/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)
@@ -29,6 +33,58 @@ trap 'rm -rf "$work"' EXIT
 lines() {
 	perl -0777 -pe 's{/\*.*?\*/|//[^\n]*}{}gs' "$@" | grep -c '[^[:space:]]'
 }
+
+# exported FILE... - the number of exported names that Go files declare, gofmt'ed and no tests: types,
+# functions, methods of exported types, variables and constants.
+exported() {
+	awk '
+		FNR == 1 { group = 0 }
+		/^func [A-Z]/ || /^func \(([a-z][A-Za-z0-9_]* )?\*?[A-Z][A-Za-z0-9_]*(\[[^]]*\])?\) [A-Z]/ { n++ }
+		/^(const|var|type) [A-Z]/ { n++ }
+		/^(const|var|type) \($/ { group = 1; next }
+		/^\)/ { group = 0 }
+		group && /^\t[A-Z]/ { sub(/ *=.*/, ""); n += split($0, names, ",") }
+		END { print n + 0 }' "$@"
+}
+
+if [[ ${1:-} == --self-test ]]; then
+	cat >"$work/planted.go" <<'GO'
+package planted
+
+const One = 1
+
+const (
+	Two, Three = 2, 3 // and no Four
+	four       = 4
+)
+
+var (
+	// Five: no Six.
+	Five error
+)
+
+type (
+	Six   int
+	seven int
+)
+
+type Eight[T any] struct{ NoName T }
+
+func Nine() {}
+
+func (e *Eight[T]) Ten(x int) {}
+func (s Six) Eleven()         {}
+func (Six) Twelve()           {}
+func (s seven) Thirteen()     {}
+func (s Six) fourteen()       {}
+func fifteen()                {}
+GO
+	# 1, 2, 3, 5, 6, 8, 9, 10, 11, 12
+	counted=$(exported "$work/planted.go")
+	((counted == 10)) && exit
+	echo "shape.sh: $counted exported names are found, of 10 that are planted" >&2
+	exit 1
+fi
 
 # members - "own inner" of struct coroi_worker, from what the compiler tells gdb.
 members() {
@@ -61,6 +117,10 @@ now[actor]=$(lines actor/*.[ch])
 now[long]=$(awk 'FNR == 1 { at = 0 } /^{$/ { at = FNR }
 	/^}$/ && at { n += FNR - at - 1 > 50; at = 0 } END { print n + 0 }' "${core[@]}")
 now[words]=$(grep -cE '^\| [^-]' ../docs/internals/words.md)
+
+now[api]=$(exported $(printf '%s\n' ../*.go | grep -v _test))
+now[csrc]=$(cd .. && go doc -short ./csrc | grep -c . || true)
+now[root]=$(ls ../*.go | wc -l)
 
 failed=0
 while read -r what most _ is; do
