@@ -340,7 +340,7 @@ func init() {
 				return testbody.Thread()
 			}
 			for s.Stats().Lends.Late == 0 { // one lend in 64 is timed
-				expect(ran < 64*4, "the function has not lost the mark")
+				expect(ran < 64*4, "the function is not revoked")
 				expect(wakes() == thread, "run %d is not on this thread", ran)
 			}
 			expect(<-late == "takes too long", "another name")
@@ -354,7 +354,7 @@ func init() {
 			expect(after.Late == 1 && len(late) == 0, "told once: %v", after)
 			expect(after.Longest >= 300*time.Microsecond, "%v", after)
 			f = coro.MustFunc[uint64, coro.None](testbody.TakesLong, coro.FuncBrief())
-			expect(wakes() != thread, "the mark does not come back")
+			expect(wakes() != thread, "what is revoked does not come back")
 			task.Cancel()
 		})
 		expect(s.Close(background) == nil, "closed")
@@ -374,7 +374,7 @@ func init() {
 		_, err := coro.NewFunc[coro.None, coro.None](testbody.IdleOne(0), coro.FuncBrief())
 		expect(err == nil, "declared before: %v", err)
 		_, err = coro.NewFunc[coro.None, coro.None](testbody.IdleOne(testbody.IdleOnes - 1))
-		expect(err == nil, "without the mark: %v", err)
+		expect(err == nil, "revoked: %v", err)
 		fmt.Println("fit:", fits)
 	}
 }

@@ -38,10 +38,10 @@ func (s *Scheduler) deadlineOver(awaited bool) {
 	}
 }
 
-// bind has the end of ctx call cancel, and then give back the token of awaitDeadline. stop unbinds
-// ctx, and gives back the token, unless ctx has ended. The methods of ctx may be the user's own,
-// and panic: the token is given back then, too. The caller holds nothing that a panic would leave
-// held.
+// bind sees to it that the end of ctx calls cancel, and then gives back the token of awaitDeadline.
+// stop unbinds ctx, and gives back the token, unless ctx has ended. The methods of ctx may be the
+// user's own, and panic: the token is given back then, too. The caller holds nothing that a panic
+// would leave held.
 func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop func() bool) {
 	bound := false
 	defer func() {

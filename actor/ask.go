@@ -175,12 +175,12 @@ func (r Ref[M]) askWith(ctx context.Context, m M, x *nodeExtra[M], gen uint32, h
 	if most == forwards {
 		return c.forwarder().send(ctx, m, x.ask, gen)
 	}
-	if err := h.beginWait(&c.slot); err != nil {
+	if err := h.beginWait(&c.actor); err != nil {
 		return err
 	}
 	if most > 0 {
 		if room := &c.side.Load().room; !room.tryEnter(most) {
-			if err := room.wait(ctx, &c.slot); err != nil {
+			if err := room.wait(ctx, &c.actor); err != nil {
 				h.endWait()
 				return err
 			}
@@ -238,7 +238,7 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 }
 
 // life is the number of the actor's state: how often it was restarted.
-func (s *slot) life() uint32 {
+func (s *actor) life() uint32 {
 	if x := s.side.Load(); x != nil {
 		return x.life
 	}

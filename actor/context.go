@@ -8,16 +8,16 @@ import "github.com/organzine/coro/internal/asm"
 // returns an error. If an actor of the same type, on the same executor, calls a Context that was
 // kept, the call acts on the calling actor.
 type Context[M any] struct {
-	c *cell[M]
+	c *actorOf[M]
 	l *local[M]
 	h *caller
 }
 
-func (c *Context[M]) place() (*System, *slot) {
+func (c *Context[M]) place() (*System, *actor) {
 	if c == nil || !c.isAtCall() {
 		return nil, nil
 	}
-	return c.h.sys, &c.c.slot
+	return c.h.sys, &c.c.actor
 }
 
 // isAtCall tells whether the caller is the goroutine that calls the behaviour, as far as goroutines
@@ -26,7 +26,7 @@ func (c *Context[M]) isAtCall() bool {
 	if c.c == nil || thisCaller() != c.h && asm.Goroutine() != 0 {
 		return false
 	}
-	return c.h.slot == &c.c.slot
+	return c.h.actor == &c.c.actor
 }
 
 // check panics if a Context is used that was kept.

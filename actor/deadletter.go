@@ -36,7 +36,7 @@ type DeadLetter struct {
 type deadLetters [causes]atomic.Uint64
 
 // dead makes the message at hand a dead letter.
-func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
+func (p *pool[M]) dead(c *actorOf[M], n *node[M], cause Cause, err error) {
 	if n.x == nil || n.x.call == nil {
 		p.deadMessage(c, *n.message(), cause, err)
 	} else if n.x.failed != nil && cause == Failed {
@@ -45,7 +45,7 @@ func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
 	n.failAsker(err)
 }
 
-func (p *pool[M]) deadMessage(c *cell[M], m M, cause Cause, err error) {
+func (p *pool[M]) deadMessage(c *actorOf[M], m M, cause Cause, err error) {
 	p.sys.dead[cause].Add(1)
 	if hook := &p.sys.onDeadLetter; hook.IsThere() {
 		hook.tell(DeadLetter{c.name(), m, cause, err})

@@ -16,18 +16,18 @@ import (
 // become dead letters. Drain does not wait: see Done.
 func (r Ref[M]) Drain() {
 	if r.isActor() {
-		r.c.pool().drain(&r.c.slot)
+		r.c.pool().drain(&r.c.actor)
 	}
 }
 
 // drain is part of ops.
-func (p *pool[M]) drain(s *slot) {
+func (p *pool[M]) drain(s *actor) {
 	var none M
-	_ = p.push(cellOf[M](s), none, &nodeExtra[M]{call: drainHere[M]})
+	_ = p.push(ofType[M](s), none, &nodeExtra[M]{call: drainHere[M]})
 }
 
 func drainHere[M any](c *Context[M]) error {
-	list := c.h.sys.beginDrain(&c.c.slot)
+	list := c.h.sys.beginDrain(&c.c.actor)
 	if len(list) == 0 {
 		c.Stop()
 	}
@@ -38,7 +38,7 @@ func drainHere[M any](c *Context[M]) error {
 }
 
 // beginDrain returns the children that are to be drained.
-func (y *System) beginDrain(s *slot) (list []*slot) {
+func (y *System) beginDrain(s *actor) (list []*actor) {
 	x := s.side.Load()
 	if x == nil {
 		return nil

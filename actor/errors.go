@@ -54,7 +54,7 @@ func (e *Error) Error() string { return fmt.Sprintf("actor: %s: %v", e.Actor, e.
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-func errorOf(a *slot, err error) error { return &Error{a.name(), err} }
+func errorOf(a *actor, err error) error { return &Error{a.name(), err} }
 
 func errorf(of error, format string, args ...any) error {
 	return fmt.Errorf("actor: %w: %s", of, fmt.Sprintf(format, args...))

@@ -17,22 +17,22 @@ import (
 type caller struct {
 	sys       *System
 	exec      *executor // nil: it runs one turn of a Waiting actor
-	slot      *slot     // whose turn it is
+	actor     *actor    // whose turn it is
 	stop      bool      // the turn is to end after this message
 	floods    bool      // since it has sent into a deep mailbox
 	each      bool      // turns are of one message
 	handled   uint32    // messages
 	published uint32    // of these, of a Waiting actor: in System.handled
-	err       error     // how the behaviour of slot has failed, still to be dealt with
+	err       error     // how the behaviour of actor has failed, still to be dealt with
 }
 
 // flood ends the turn, since it has sent into a deep mailbox.
 func (h *caller) flood() { h.stop, h.floods = true, true }
 
-// callers has the goroutines that call behaviours, by asm.Goroutine.
+// callers maps asm.Goroutine to the goroutine that calls behaviours.
 var callers table.Words[caller]
 
-// register has the calling goroutine found in callers, until unregister; a nil h has none found.
+// register puts the calling goroutine into callers, until unregister; a nil h puts none there.
 // Where goroutines have no numbers all calls are as those from outside.
 func (h *caller) register() (unregister func()) {
 	me := asm.Goroutine()
@@ -64,8 +64,8 @@ type executor struct {
 	seen  uint32      // turns at the last tick; with System.mu
 	stuck atomic.Bool // by the last tick: see stuck.go
 	_     [64]byte
-	queue steal.Queue[slot]
-	held  steal.Queue[slot] // actors that have sent into deep mailboxes, for when there is nothing else
+	queue steal.Queue[actor]
+	held  steal.Queue[actor] // actors that have sent into deep mailboxes, for when there is nothing else
 }
 
 // main runs turns until the system is closed.
@@ -94,10 +94,10 @@ func (e *executor) run() (again bool) {
 	}()
 	if err := e.err; err != nil {
 		e.err = nil
-		e.slot.kind.ops.failed(e, e.slot, err)
+		e.actor.kind.ops.failed(e, e.actor, err)
 	}
 	for {
-		s := (*slot)(nil)
+		s := (*actor)(nil)
 		if e.clock.IsDue(e.handled) {
 			s = e.look()
 		}
@@ -126,8 +126,8 @@ func failureOf(v any) error {
 	return panicked.New(v)
 }
 
-// start has an actor's turn started that the executor has made active: S1, S3.
-func (e *executor) start(s *slot) {
+// start starts the turn of an actor that the executor has made active: S1, S3.
+func (e *executor) start(s *actor) {
 	if s.kind.settings.waiting {
 		e.sys.startWaiting(s)
 		return
@@ -137,16 +137,16 @@ func (e *executor) start(s *slot) {
 
 // push puts an active actor at the back of the queue. If there is no room, half of the queue goes
 // to the system's.
-func (e *executor) push(s *slot) {
+func (e *executor) push(s *actor) {
 	if !e.queue.Push(s) {
 		e.spill()
 		e.queue.Push(s)
 	}
 }
 
-// hold has an actor wait that fills another one's mailbox, so that the other gets on: until the
+// hold lets an actor wait that fills another one's mailbox, so that the other gets on: until the
 // queue is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
-func (e *executor) hold(s *slot) {
+func (e *executor) hold(s *actor) {
 	if !e.held.Push(s) {
 		e.push(s)
 	}
@@ -182,7 +182,7 @@ func (e *executor) share() {
 	w.wake()
 }
 
-// wake has an executor go on that wakeLocked has returned.
+// wake lets an executor go on that wakeLocked has returned.
 func (e *executor) wake() {
 	switch {
 	case e == nil:
@@ -198,7 +198,7 @@ func (e *executor) wake() {
 // look does what has to be done now and then: it lets other goroutines run, takes in what has come
 // from outside, takes from an executor that has far more to do, and shares. It returns what is to
 // run next, if that has come from outside.
-func (e *executor) look() (next *slot) {
+func (e *executor) look() (next *actor) {
 	each, letsGo := e.clock.Look(e.handled)
 	if each > 0 {
 		race.StoreUint32(&e.cost, max(uint32(min(each, time.Second)), e.cost-e.cost/costFalls))
@@ -223,7 +223,7 @@ func (e *executor) look() (next *slot) {
 	return next
 }
 
-// publish has others see how many messages were handled.
+// publish shows others how many messages were handled.
 func (e *executor) publish() {
 	if n := uint64(e.handled - uint32(e.done.Load())); n > 0 {
 		e.done.Add(n)
@@ -262,7 +262,7 @@ func (e *executor) takeShared() bool {
 // letIn returns the first one that has come from outside, to run next. The others are shared,
 // unless messages are long: then they would wait for long behind the queue, and each is let in at a
 // look.
-func (e *executor) letIn() *slot {
+func (e *executor) letIn() *actor {
 	y := e.sys
 	y.mu.Lock()
 	first := y.comeLocked()
@@ -302,7 +302,7 @@ func (e *executor) steal() bool {
 }
 
 // find waits for something to run. nil: the system is closed.
-func (e *executor) find() *slot {
+func (e *executor) find() *actor {
 	for {
 		found := e.takeShared() || e.steal()
 		if !found {

@@ -6,12 +6,12 @@ import (
 	"reflect"
 )
 
-// forwards is the room of a cell that stands for others: it has no mailbox.
+// forwards is the room of an actorOf that stands for others: it has no mailbox.
 const forwards = -1
 
-// A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is the asker, and
-// gen the generation of its question. tell never waits. send waits for room; the asker of a message
-// that asks waits, too (Ask).
+// A forwarder is the Receiver of an actorOf that stands for others. ask, if not nil, is the asker,
+// and gen the generation of its question. tell never waits. send waits for room; the asker of a
+// message that asks waits, too (Ask).
 type forwarder[M any] interface {
 	tell(m M, ask asked, gen uint32) error
 	send(ctx context.Context, m M, ask asked, gen uint32) error
@@ -26,13 +26,13 @@ func (forward[M]) Receive(*Context[M], M) error { return nil }
 
 // forwardTo makes a reference that stands for others.
 func forwardTo[M any](y *System, to forwarder[M]) Ref[M] {
-	c := &cell[M]{recv: forward[M]{to}}
+	c := &actorOf[M]{recv: forward[M]{to}}
 	c.kind = poolOf[M](y).kind(kindKey{reflect.TypeOf(to), settings{room: forwards}})
 	return Ref[M]{c}
 }
 
-// forwarder is that of a cell that stands for others.
-func (c *cell[M]) forwarder() forwarder[M] { return c.recv.(forward[M]).forwarder }
+// forwarder is that of an actorOf that stands for others.
+func (c *actorOf[M]) forwarder() forwarder[M] { return c.recv.(forward[M]).forwarder }
 
 // leadsTo tells whether a message may come to a *Topic[M], as far as is known of functions.
 func (r Ref[M]) leadsTo(topic any) bool {

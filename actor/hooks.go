@@ -28,7 +28,7 @@ func (k *hook[A]) tell(what A) {
 	}
 	h := thisCaller()
 	if h != nil {
-		defer h.slot.sideOf().calls(k.Name)()
+		defer h.actor.sideOf().calls(k.Name)()
 	}
 	k.Call(told[A]{what, h})
 }

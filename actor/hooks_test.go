@@ -103,7 +103,7 @@ func TestEachWaitingMessageIsADeadLetterOnceThoughTheHookFails(t *testing.T) {
 }
 
 // count is how many messages are in the box.
-func (c *cell[M]) count() int {
+func (c *actorOf[M]) count() int {
 	n := c.box.Load()
 	if n == nil || n == &c.pool().ended {
 		return 0

@@ -16,7 +16,7 @@ func (l leakable) Left() string {
 }
 
 // A leakActor is an actor as package leak sees it.
-type leakActor struct{ *slot }
+type leakActor struct{ *actor }
 
 func (l leakActor) Left() string {
 	if x := l.side.Load(); x != nil {

@@ -114,27 +114,28 @@ type nodeExtra[M any] struct {
 	ask    asked // the asker
 }
 
-// A cell is an actor.
-type cell[M any] struct {
-	slot
+// An actorOf is an actor with messages of type M, or stands for others.
+type actorOf[M any] struct {
+	actor
 	box     atomic.Pointer[node[M]]
 	pending *node[M] // oldest first; of the sender that has claimed the actor, then the turn's
 	recv    Receiver[M]
 }
 
-// A slot is what all actors have, whatever their messages are. It is the first field of a cell.
-type slot struct {
+// An actor is what all actors have, whatever their messages are. It is the first field of an
+// actorOf.
+type actor struct {
 	kind          *kind
 	side          atomic.Pointer[side]
-	parent        *slot // nil: none, the system
-	before, after *slot // siblings; with System.tree
+	parent        *actor // nil: none, the system
+	before, after *actor // siblings; with System.tree
 	flags         uint32
 	state         uint32 // 0: dormant; else 1, and how many messages are pending
 }
 
-func cellOf[M any](s *slot) *cell[M] { return (*cell[M])(unsafe.Pointer(s)) }
+func ofType[M any](s *actor) *actorOf[M] { return (*actorOf[M])(unsafe.Pointer(s)) }
 
-func (c *cell[M]) pool() *pool[M] { return (*kindOf[M])(unsafe.Pointer(c.kind)).pool }
+func (c *actorOf[M]) pool() *pool[M] { return (*kindOf[M])(unsafe.Pointer(c.kind)).pool }
 
 // What put returns if it has put nothing, or if it has woken the actor. Else it is the number of
 // messages in the mailbox.
@@ -145,19 +146,19 @@ const (
 
 // claim makes a dormant actor active, with that many messages that are pending. The caller starts
 // the turn.
-func (s *slot) claim(pending uint32) bool {
+func (s *actor) claim(pending uint32) bool {
 	return atomic.LoadUint32(&s.state) == 0 &&
 		atomic.CompareAndSwapUint32(&s.state, 0, 1+pending)
 }
 
 // behind is how many messages are pending.
-func (s *slot) behind() uint32 { return max(atomic.LoadUint32(&s.state), 1) - 1 }
+func (s *actor) behind() uint32 { return max(atomic.LoadUint32(&s.state), 1) - 1 }
 
 // setBehind is for turns: state is theirs, and stays active.
-func (s *slot) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
+func (s *actor) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
 
 // addToOwn is S4, but for the message. nil: nothing was added.
-func (l *local[M]) addToOwn(c *cell[M]) *node[M] {
+func (l *local[M]) addToOwn(c *actorOf[M]) *node[M] {
 	last := c.pending
 	if !l.atMessage || last == nil || last.next != nil || last.bulk.Load() != nil ||
 		l.free == nil {
@@ -171,7 +172,7 @@ func (l *local[M]) addToOwn(c *cell[M]) *node[M] {
 }
 
 // put is S1 to S3, but for the start of the turn.
-func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
+func (c *actorOf[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 	for {
 		old := c.box.Load()
 		depth := uint32(1)
@@ -215,7 +216,7 @@ func (n *node[M]) count() uint32 {
 }
 
 // take is the exchange of T1. It returns the messages oldest first.
-func (c *cell[M]) take() (oldest *node[M]) {
+func (c *actorOf[M]) take() (oldest *node[M]) {
 	n := c.box.Swap(nil)
 	if n == nil {
 		return nil

@@ -7,12 +7,12 @@ import (
 
 // passivate.go - actors without messages end by themselves.
 
-// Passivate has the actor end when it had no message for the time d, has no children, and awaits no
-// answer to AskThen: one that never comes keeps the actor. Whether a message that comes meanwhile
-// is handled or refused is decided by one compare-and-swap. Each call replaces the time of the call
-// before, and the time begins again; a restart leaves it. d is 1 µs at least; 0 ends it. An actor
-// that passivates costs a timer for each d, but none while it has children or awaits answers, and a
-// look at the clock for each turn.
+// Passivate lets the actor end when it had no message for the time d, has no children, and awaits
+// no answer to AskThen: one that never comes keeps the actor. Whether a message that comes
+// meanwhile is handled or refused is decided by one compare-and-swap. Each call replaces the time
+// of the call before, and the time begins again; a restart leaves it. d is 1 µs at least; 0 ends
+// it. An actor that passivates costs a timer for each d, but none while it has children or awaits
+// answers, and a look at the clock for each turn.
 func (c *Context[M]) Passivate(d time.Duration) {
 	c.check()
 	if c.c.flags&isEnding != 0 { // Stopped has called it
@@ -29,7 +29,7 @@ func (c *Context[M]) Passivate(d time.Duration) {
 	}
 	var w *idleWatch
 	if d > 0 {
-		w = &idleWatch{s: &c.c.slot, x: x, after: d}
+		w = &idleWatch{s: &c.c.actor, x: x, after: d}
 	}
 	x.idle.Store(w) // only turns do
 	if old != nil {
@@ -46,7 +46,7 @@ func (c *Context[M]) Passivate(d time.Duration) {
 // the last child, and the last answer, arm it. The idleWatch is over when the actor's side does not
 // have it any more.
 type idleWatch struct {
-	s     *slot
+	s     *actor
 	x     *side
 	after time.Duration
 	timer atomic.Pointer[stopper]
@@ -86,14 +86,14 @@ func (w *idleWatch) left() time.Duration {
 }
 
 // isIdle tells whether an active actor that has nothing new may be passivated now.
-func (p *pool[M]) isIdle(c *cell[M], x *side) bool {
+func (p *pool[M]) isIdle(c *actorOf[M], x *side) bool {
 	w := x.idle.Load()
 	return w != nil && !w.armed.Load() && w.left() <= 0 && c.pending == nil &&
 		c.flags < oneAwaited && !p.awaitsChildren(x)
 }
 
 // armIdle, which turns call, arms the timer of Passivate if there is to be one.
-func (c *cell[M]) armIdle(x *side) {
+func (c *actorOf[M]) armIdle(x *side) {
 	w := x.idle.Load()
 	if w == nil || w.armed.Load() || c.flags >= oneAwaited || c.pool().awaitsChildren(x) {
 		return
@@ -106,7 +106,7 @@ func (c *cell[M]) armIdle(x *side) {
 }
 
 // awaited is called when an answer has come that the state awaits, or when none will come.
-func (c *cell[M]) awaited() {
+func (c *actorOf[M]) awaited() {
 	c.flags -= oneAwaited
 	if x := c.side.Load(); x != nil {
 		c.armIdle(x)

@@ -197,10 +197,10 @@ type kindKey struct {
 
 // ops is a pool, for those that do not know the type of its messages.
 type ops interface {
-	turn(e *executor, s *slot)
-	turnThatWaits(s *slot)
-	failed(e *executor, s *slot, err error)
-	drain(s *slot)
+	turn(e *executor, s *actor)
+	turnThatWaits(s *actor)
+	failed(e *executor, s *actor, err error)
+	drain(s *actor)
 }
 
 func (p *pool[M]) kind(key kindKey) *kind {

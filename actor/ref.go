@@ -12,7 +12,7 @@ import (
 // stands for others (Adapt, RoundRobin and their like). It is a pointer, and may be compared and
 // copied. Its actor's end does not change it; the memory of an actor that has ended is kept, in
 // part, as long as there are references. The zero Ref is no actor's.
-type Ref[M any] struct{ c *cell[M] }
+type Ref[M any] struct{ c *actorOf[M] }
 
 // An Address is a [Ref], whatever the type of its messages.
 type Address interface {
@@ -20,20 +20,20 @@ type Address interface {
 	Stop()
 	Drain()
 	Done() <-chan struct{}
-	address() *slot
+	address() *actor
 }
 
-func (r Ref[M]) address() *slot {
+func (r Ref[M]) address() *actor {
 	if r.c == nil {
 		return nil
 	}
-	return &r.c.slot
+	return &r.c.actor
 }
 
 // Name is the name that the actor was spawned with, or one that tells its type and its address.
 func (r Ref[M]) Name() string { return r.address().name() }
 
-func (s *slot) name() string {
+func (s *actor) name() string {
 	if s == nil {
 		return "no actor"
 	}
@@ -72,7 +72,7 @@ func (r Ref[M]) Tell(m M) error {
 		n := l.pop()
 		n.next, n.m = nil, m
 		c.pending = n
-		h.exec.start(&c.slot)
+		h.exec.start(&c.actor)
 		return nil
 	}
 	if b := l.ownBulk(newest); b != nil {
@@ -82,7 +82,7 @@ func (r Ref[M]) Tell(m M) error {
 			}
 			return nil
 		}
-	} else if newest == nil && h.slot == &c.slot {
+	} else if newest == nil && h.actor == &c.actor {
 		if n := l.addToOwn(c); n != nil {
 			n.m = m
 			return nil
@@ -92,12 +92,12 @@ func (r Ref[M]) Tell(m M) error {
 	n.m = m
 	switch depth := c.put(p, l, n); {
 	case depth == wasDormant:
-		h.exec.start(&c.slot)
+		h.exec.start(&c.actor)
 	case depth > softRoom:
 		h.flood()
 	case depth < 0:
 		p.takeBack(l, n)
-		return errorOf(&c.slot, ErrStopped)
+		return errorOf(&c.actor, ErrStopped)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 		return c.forwarder().send(ctx, m, nil, 0)
 	}
 	h := thisCaller()
-	if err := c.side.Load().room.enter(ctx, &c.slot, h); err != nil {
+	if err := c.side.Load().room.enter(ctx, &c.actor, h); err != nil {
 		return err
 	}
 	return deliverWithRoom(c, m, nil, 0, h)
@@ -134,15 +134,15 @@ func (p *pool[M]) takeBack(l *local[M], n *node[M]) {
 }
 
 // takeSpace takes a space for a message, if the mailbox has a bound, and does not wait.
-func (c *cell[M]) takeSpace() error {
+func (c *actorOf[M]) takeSpace() error {
 	most := c.kind.settings.room
 	switch {
 	case most == 0 || c.side.Load().room.tryEnter(most):
 		return nil
 	case c.box.Load() == &c.pool().ended:
-		return errorOf(&c.slot, ErrStopped)
+		return errorOf(&c.actor, ErrStopped)
 	}
-	return errorOf(&c.slot, ErrFull)
+	return errorOf(&c.actor, ErrFull)
 }
 
 // tellAs is Tell of a message that may ask, to whatever the reference is.
@@ -162,7 +162,7 @@ func (r Ref[M]) tellAs(m M, x *nodeExtra[M], gen uint32, h *caller) error {
 }
 
 // deliverWithRoom is deliver for a sender that has a space, which it gives back if need be.
-func deliverWithRoom[M any](c *cell[M], m M, x *nodeExtra[M], gen uint32, h *caller) error {
+func deliverWithRoom[M any](c *actorOf[M], m M, x *nodeExtra[M], gen uint32, h *caller) error {
 	err := c.pool().deliver(c, m, x, gen, h)
 	if most := c.kind.settings.room; err != nil && most > 0 {
 		c.side.Load().room.leave(most)
@@ -172,7 +172,7 @@ func deliverWithRoom[M any](c *cell[M], m M, x *nodeExtra[M], gen uint32, h *cal
 
 // deliver puts a message into the mailbox, for a sender that has a space, and starts a turn if need
 // be. h is the caller.
-func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *caller) error {
+func (p *pool[M]) deliver(c *actorOf[M], m M, x *nodeExtra[M], asked uint32, h *caller) error {
 	inside := h != nil && h.exec != nil && h.sys == p.sys
 	var l *local[M]
 	if inside {
@@ -197,11 +197,11 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	}
 	switch {
 	case depth < 0:
-		return errorOf(&c.slot, ErrStopped)
+		return errorOf(&c.actor, ErrStopped)
 	case depth == wasDormant && inside:
-		h.exec.start(&c.slot)
+		h.exec.start(&c.actor)
 	case depth == wasDormant:
-		p.sys.start(&c.slot)
+		p.sys.start(&c.actor)
 	case depth > softRoom && inside:
 		h.flood()
 	case depth > softRoom && depth%outsideLetsGo == 0 && h == nil:
@@ -211,7 +211,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 }
 
 // push delivers whatever the room is: it takes a space that may not be there.
-func (p *pool[M]) push(c *cell[M], m M, x *nodeExtra[M]) error {
+func (p *pool[M]) push(c *actorOf[M], m M, x *nodeExtra[M]) error {
 	if c.kind.settings.room > 0 {
 		c.side.Load().room.taken.Add(1)
 	}

@@ -5,7 +5,7 @@ import "reflect"
 // registry.go - actors by their names.
 
 // register gives an actor a name.
-func (y *System) register(name string, s *slot) error {
+func (y *System) register(name string, s *actor) error {
 	y.namesMu.Lock()
 	defer y.namesMu.Unlock()
 	if holder := y.names[name]; holder != nil {
@@ -18,7 +18,7 @@ func (y *System) register(name string, s *slot) error {
 }
 
 // forget takes the name of an actor away that has ended.
-func (y *System) forget(s *slot, x *side) {
+func (y *System) forget(s *actor, x *side) {
 	if x.name != "" {
 		y.namesMu.Lock()
 		if y.names[x.name] == s {
@@ -44,5 +44,5 @@ func Lookup[M any](y *System, name string) (Ref[M], error) {
 		return Ref[M]{}, errorf(ErrName, "%q is a %v, which takes no %v",
 			name, s.kind.receiver, reflect.TypeFor[M]())
 	}
-	return Ref[M]{cellOf[M](s)}, nil
+	return Ref[M]{ofType[M](s)}, nil
 }

@@ -80,7 +80,7 @@ func (r *room) close() {
 }
 
 // enter takes a space, and waits for one. h is the caller.
-func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
+func (r *room) enter(ctx context.Context, to *actor, h *caller) error {
 	most := to.kind.settings.room
 	if r.tryEnter(most) {
 		return nil
@@ -96,7 +96,7 @@ func (r *room) enter(ctx context.Context, to *slot, h *caller) error {
 }
 
 // wait takes a space when there is one.
-func (r *room) wait(ctx context.Context, to *slot) (err error) {
+func (r *room) wait(ctx context.Context, to *actor) (err error) {
 	most := to.kind.settings.room
 	w := &roomSender{told: make(chan error, 1)}
 	r.waits.Add(1) // R1

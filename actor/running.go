@@ -32,7 +32,7 @@ func (e *RunningError) Unwrap() error { return e.Cause }
 // at the same moment.
 func (y *System) running(cause error) error {
 	e := &RunningError{Cause: cause}
-	add := func(s *slot) {
+	add := func(s *actor) {
 		if what := s.isIn(); what != "" && len(e.Actors) < runningShown {
 			e.Actors = append(e.Actors, s.name()+" in "+what)
 		}
@@ -52,9 +52,9 @@ func (y *System) running(cause error) error {
 }
 
 // inTurns is the actor whose turn each executor is at, or was at last.
-func (y *System) inTurns() (list []*slot) {
+func (y *System) inTurns() (list []*actor) {
 	for _, e := range y.executors {
-		if s := race.LoadPointer(&e.slot); s != nil {
+		if s := race.LoadPointer(&e.actor); s != nil {
 			list = append(list, s)
 		}
 	}
@@ -62,7 +62,7 @@ func (y *System) inTurns() (list []*slot) {
 }
 
 // next is the actor that follows s in the tree, parents before children. The caller holds tree.
-func (s *slot) next() *slot {
+func (s *actor) next() *actor {
 	if x := s.side.Load(); x != nil && x.first != nil {
 		return x.first
 	}
@@ -82,7 +82,7 @@ func (x *side) calls(what string) (ended func()) {
 
 // isIn is what an actor that was stopped is in, as far as that is the program's; "": nothing, or it
 // has ended. An actor in Receive has a signal that it has not heeded.
-func (s *slot) isIn() (what string) {
+func (s *actor) isIn() (what string) {
 	x := s.side.Load()
 	if x == nil {
 		return ""

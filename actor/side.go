@@ -29,7 +29,7 @@ type side struct {
 
 	call atomic.Pointer[string] // the function of the program's that a turn calls; nil: Receive, or none
 
-	waitsOn *slot // whose answer or room a Waiting actor waits for; with waitsMu
+	waitsOn *actor // whose answer or room a Waiting actor waits for; with waitsMu
 
 	mu       sync.Mutex
 	signals  []signal
@@ -41,14 +41,14 @@ type side struct {
 	begun    *list.List    // of begun; nil: nothing
 
 	// System.tree guards these.
-	first, last *slot // children, in the order of their spawns
+	first, last *actor // children, in the order of their spawns
 	children    int
 	awaits      bool // the end of the last child
 	drains      int  // children whose ends are awaited, to be drained after them
 }
 
 // sideOf returns the side of an actor, and makes it if there is none.
-func (s *slot) sideOf() *side {
+func (s *actor) sideOf() *side {
 	if x := s.side.Load(); x != nil {
 		return x
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // post posts a signal. Signals to an actor that has ended are dropped.
-func (s *slot) post(g signal) {
+func (s *actor) post(g signal) {
 	x := s.sideOf()
 	x.mu.Lock()
 	if x.ended {
@@ -43,7 +43,7 @@ func (s *slot) post(g signal) {
 
 // control handles signals, and what they have begun. False: the actor has ended, or is paused, and
 // the turn is over.
-func (p *pool[M]) control(ctx *Context[M], c *cell[M]) bool {
+func (p *pool[M]) control(ctx *Context[M], c *actorOf[M]) bool {
 	x := c.sideOf()
 	ctx.l.atMessage = false
 	for {
@@ -97,7 +97,7 @@ func (x *side) nextSignal() (g signal, ok bool) {
 	return g, true
 }
 
-func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
+func (p *pool[M]) signal(ctx *Context[M], c *actorOf[M], x *side, g signal) error {
 	if c.flags&isEnding != 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 }
 
 // start calls the hook Started, once for each state.
-func (p *pool[M]) start(ctx *Context[M], c *cell[M], x *side) error {
+func (p *pool[M]) start(ctx *Context[M], c *actorOf[M], x *side) error {
 	if h, ok := c.recv.(Starter[M]); ok && c.flags&hasStarted == 0 {
 		c.flags |= hasStarted | isStarting
 		defer x.calls("Started")()
@@ -143,7 +143,7 @@ func (p *pool[M]) start(ctx *Context[M], c *cell[M], x *side) error {
 }
 
 // retire calls the hook Stopped of the state, once.
-func (p *pool[M]) retire(ctx *Context[M], c *cell[M], x *side) {
+func (p *pool[M]) retire(ctx *Context[M], c *actorOf[M], x *side) {
 	if c.flags&hasRetired != 0 {
 		return
 	}
@@ -165,7 +165,7 @@ func (p *pool[M]) awaitsChildren(x *side) bool {
 
 // beginEnd closes the mailbox, ends what the state has begun, and stops the children. control
 // does the rest. A second call finds nothing left to do.
-func (p *pool[M]) beginEnd(ctx *Context[M], c *cell[M], x *side, cause error) {
+func (p *pool[M]) beginEnd(ctx *Context[M], c *actorOf[M], x *side, cause error) {
 	c.flags = c.flags&(hasStarted|hasRetired) | isEnding
 	x.reason = cause
 	if top := c.box.Swap(&p.ended); top != nil && top != &p.ended {
@@ -196,19 +196,19 @@ func (p *pool[M]) stopChildren(x *side) {
 
 // finish ends an actor that has no children any more. Stopped may fail: then finish is called
 // again, and does not call it again. What follows calls nothing of the program's.
-func (p *pool[M]) finish(ctx *Context[M], c *cell[M], x *side) {
+func (p *pool[M]) finish(ctx *Context[M], c *actorOf[M], x *side) {
 	if c.recv != nil {
 		p.retire(ctx, c, x)
 	}
 	c.recv = nil
 	y := p.sys
-	y.forget(&c.slot, x)
+	y.forget(&c.actor, x)
 	if watchers := x.end(); watchers != nil {
 		for e := watchers.Front(); e != nil; e = e.Next() {
 			e.Value.(*watch).tell(x.cause)
 		}
 	}
-	y.unlink(&c.slot)
+	y.unlink(&c.actor)
 }
 
 // end says that the actor has ended, and returns its watchers.

@@ -32,10 +32,10 @@ type Stopper[M any] interface {
 
 // A Spawner is where actors are spawned: a *System, or a *Context, whose actor is the parent then.
 type Spawner interface {
-	place() (y *System, parent *slot)
+	place() (y *System, parent *actor)
 }
 
-func (y *System) place() (*System, *slot) { return y, nil }
+func (y *System) place() (*System, *actor) { return y, nil }
 
 // A spawning is what the options of Spawn set.
 type spawning struct {
@@ -167,7 +167,7 @@ func Spawn[M any, R Receiver[M]](
 ) (Ref[M], error) {
 	none := Ref[M]{}
 	var y *System
-	var parent *slot
+	var parent *actor
 	if at != nil {
 		y, parent = at.place()
 	}
@@ -198,7 +198,7 @@ func Spawn[M any, R Receiver[M]](
 		return none, errorf(ErrOption, "Spawn: %v", errNilActor)
 	}
 	p := poolOf[M](y)
-	c := &cell[M]{recv: recv}
+	c := &actorOf[M]{recv: recv}
 	c.kind = p.kind(kindKey{reflect.TypeFor[R](), o.settings})
 	c.parent = parent
 	mayRestart := o.directive == restarts ||
@@ -215,11 +215,11 @@ func Spawn[M any, R Receiver[M]](
 		}
 		c.side.Store(x)
 	}
-	if err := y.link(&c.slot, o.name); err != nil {
+	if err := y.link(&c.actor, o.name); err != nil {
 		return none, err
 	}
 	if leak.On() {
-		leak.Made(leakActor{&c.slot})
+		leak.Made(leakActor{&c.actor})
 	}
 	if _, ok := any(recv).(Starter[M]); ok {
 		c.post(signal{sigStart, nil})
@@ -240,7 +240,7 @@ func isNil(recv any) bool {
 }
 
 // link makes an actor a child of its parent, or of the system.
-func (y *System) link(s *slot, name string) error {
+func (y *System) link(s *actor, name string) error {
 	y.tree.Lock()
 	defer y.tree.Unlock()
 	if y.stopping || (s.parent != nil && s.parent.flags&(stateIsOver|isStopping) != 0) {
@@ -268,7 +268,7 @@ func (y *System) link(s *slot, name string) error {
 }
 
 // listOf is the list that an actor is in. The caller holds tree.
-func (y *System) listOf(s *slot) (first, last **slot) {
+func (y *System) listOf(s *actor) (first, last **actor) {
 	if s.parent == nil {
 		return &y.first, &y.last
 	}
@@ -277,7 +277,7 @@ func (y *System) listOf(s *slot) (first, last **slot) {
 }
 
 // unlink takes an actor away that has ended.
-func (y *System) unlink(s *slot) {
+func (y *System) unlink(s *actor) {
 	y.tree.Lock()
 	first, last := y.listOf(s)
 	if s.before != nil {
@@ -314,13 +314,13 @@ func (y *System) unlink(s *slot) {
 	}
 }
 
-func (y *System) childrenOf(x *side) []*slot {
+func (y *System) childrenOf(x *side) []*actor {
 	y.tree.Lock()
 	defer y.tree.Unlock()
 	return siblingsFrom(x.first)
 }
 
-func siblingsFrom(s *slot) (list []*slot) {
+func siblingsFrom(s *actor) (list []*actor) {
 	for ; s != nil; s = s.after {
 		list = append(list, s)
 	}

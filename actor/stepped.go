@@ -14,7 +14,7 @@ type stepper struct {
 	y       *System
 	e       *executor
 	settle  func()
-	ready   []*slot
+	ready   []*actor
 	changed chan struct{} // with System.mu
 }
 
@@ -49,7 +49,7 @@ func newStepped(
 
 // gather takes in what has become ready.
 func (st *stepper) gather() {
-	for _, q := range []*steal.Queue[slot]{&st.e.queue, &st.e.held} {
+	for _, q := range []*steal.Queue[actor]{&st.e.queue, &st.e.held} {
 		for s := q.Pop(); s != nil; s = q.Pop() {
 			st.ready = append(st.ready, s)
 		}
@@ -83,7 +83,7 @@ func (st *stepper) Step(i int) {
 }
 
 // step runs one turn, or deals with the failure of the last one.
-func (e *executor) step(s *slot) {
+func (e *executor) step(s *actor) {
 	defer e.register()()
 	done := false
 	defer func() {
@@ -93,7 +93,7 @@ func (e *executor) step(s *slot) {
 	}()
 	if err := e.err; err != nil {
 		e.err = nil
-		e.slot.kind.ops.failed(e, e.slot, err)
+		e.actor.kind.ops.failed(e, e.actor, err)
 	} else {
 		s.kind.ops.turn(e, s)
 	}

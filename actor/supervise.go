@@ -49,7 +49,7 @@ type settings struct {
 
 // fail decides what becomes of an actor whose behaviour, or hook, has failed, and of the message.
 // It returns as control does.
-func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
+func (p *pool[M]) fail(ctx *Context[M], c *actorOf[M], err error) bool {
 	l := ctx.l
 	x := c.sideOf()
 	atMessage := l.atMessage
@@ -100,7 +100,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 type escalated struct{ *Failure }
 
 // failure is the failure that fail deals with. One of c's own is counted, and told.
-func (p *pool[M]) failure(c *cell[M], err error) *Failure {
+func (p *pool[M]) failure(c *actorOf[M], err error) *Failure {
 	if e, ok := err.(escalated); ok {
 		return e.Failure
 	}
@@ -115,7 +115,7 @@ func (p *pool[M]) failure(c *cell[M], err error) *Failure {
 }
 
 // settle decides the fate of the message at hand, the first of the pending ones.
-func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
+func (p *pool[M]) settle(l *local[M], c *actorOf[M], x *side, f *Failure) {
 	n := c.pending
 	set := &c.kind.settings
 	if x.retries < set.retries {
@@ -139,7 +139,7 @@ func (n *node[M]) failAsker(err error) {
 	}
 }
 
-func (p *pool[M]) mayRestart(c *cell[M], x *side) bool {
+func (p *pool[M]) mayRestart(c *actorOf[M], x *side) bool {
 	set := &c.kind.settings
 	at := p.sys.clock.now()
 	for len(x.fails) > 0 && set.within > 0 && at-x.fails[0] > set.within {
@@ -163,7 +163,7 @@ func (x *side) nextPause(set *settings) time.Duration {
 // beginRestart ends the state with what it has begun, and stops the children; control makes
 // the next one.
 func (p *pool[M]) beginRestart(
-	ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration,
+	ctx *Context[M], c *actorOf[M], x *side, cause error, pause time.Duration,
 ) {
 	c.flags |= isRestarting
 	x.reason = cause
@@ -176,7 +176,7 @@ func (p *pool[M]) beginRestart(
 }
 
 // renew makes the next state.
-func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
+func (p *pool[M]) renew(ctx *Context[M], c *actorOf[M], x *side) error {
 	p.retire(ctx, c, x)
 	c.flags |= isStarting // where this fails there is no state to go on with
 	next := p.next(x)
@@ -201,13 +201,13 @@ func (p *pool[M]) next(x *side) Receiver[M] {
 var errNilActor = errors.New("the function that makes an actor has returned nil")
 
 // siblings lets the siblings share the fate of c, if their parent says so.
-func (p *pool[M]) siblings(c *cell[M], g signal) {
+func (p *pool[M]) siblings(c *actorOf[M], g signal) {
 	if c.parent == nil || c.parent.kind.settings.together == oneForOne {
 		return
 	}
 	behind := c.parent.kind.settings.together == allForOne
 	for _, s := range p.sys.childrenOf(c.parent.sideOf()) {
-		if s == &c.slot {
+		if s == &c.actor {
 			behind = true
 		} else if behind {
 			s.post(g)

@@ -64,9 +64,9 @@ type System struct {
 
 	_       [64]byte
 	mu      sync.Mutex
-	come    steal.List[slot] // active actors that were woken from outside, and no executor has
-	queue   steal.List[slot] // and others that no executor has
-	turn    bool             // see popLocked
+	come    steal.List[actor] // active actors that were woken from outside, and no executor has
+	queue   steal.List[actor] // and others that no executor has
+	turn    bool              // see popLocked
 	idle    []*executor
 	active  int  // executors that are not idle
 	woken   bool // one was woken, and has not looked yet
@@ -75,7 +75,7 @@ type System struct {
 	resting []chan struct{} // those that wait for the rest
 
 	tree        sync.Mutex // parents, children
-	first, last *slot      // actors without a parent
+	first, last *actor     // actors without a parent
 	live        int
 	draining    bool // Drain was called
 	stopping    bool
@@ -87,7 +87,7 @@ type System struct {
 	stepped *stepper // nil: the executors run by themselves
 
 	namesMu sync.Mutex
-	names   map[string]*slot
+	names   map[string]*actor
 }
 
 // An Option is an option of [New].
@@ -127,7 +127,7 @@ func OnFailure(f func(*Failure)) Option {
 // New makes a system. It is to be closed. An option out of range is an ErrOption.
 func New(opts ...Option) (*System, error) {
 	y := &System{clock: realClock{}, ended: make(chan struct{}), failed: make(chan struct{}),
-		names: make(map[string]*slot), executors: make([]*executor, runtime.GOMAXPROCS(0)),
+		names: make(map[string]*actor), executors: make([]*executor, runtime.GOMAXPROCS(0)),
 		inBubble: bubble.In()}
 	for _, o := range opts {
 		if o == nil {
@@ -152,8 +152,8 @@ func New(opts ...Option) (*System, error) {
 	return y, nil
 }
 
-// startFrom has the turn of an actor started that the calling goroutine has made active.
-func (y *System) startFrom(s *slot) {
+// startFrom starts the turn of an actor that the calling goroutine has made active.
+func (y *System) startFrom(s *actor) {
 	if h := thisCaller(); h != nil && h.exec != nil && h.sys == y {
 		h.exec.start(s)
 		return
@@ -161,8 +161,8 @@ func (y *System) startFrom(s *slot) {
 	y.start(s)
 }
 
-// start has a turn started that a caller outside has made active: S1, S3.
-func (y *System) start(s *slot) {
+// start starts the turn of an actor that a caller outside has made active: S1, S3.
+func (y *System) start(s *actor) {
 	if s.kind.settings.waiting {
 		y.startWaiting(s)
 		return
@@ -180,7 +180,7 @@ func (y *System) start(s *slot) {
 func (y *System) waitingLocked() int { return y.come.Len() + y.queue.Len() }
 
 // popLocked takes one of these, by turns one that has come and another; nil: there is none.
-func (y *System) popLocked() *slot {
+func (y *System) popLocked() *actor {
 	y.turn = !y.turn
 	if y.queue.Len() == 0 || (y.turn && y.come.Len() > 0) {
 		return y.comeLocked()
@@ -190,7 +190,7 @@ func (y *System) popLocked() *slot {
 }
 
 // comeLocked takes the first one that has come; nil: there is none.
-func (y *System) comeLocked() *slot {
+func (y *System) comeLocked() *actor {
 	if y.come.Len() == 0 {
 		return nil
 	}
@@ -279,9 +279,9 @@ func (y *System) beginWait() error {
 	case h == nil || h.sys != y:
 		return nil
 	case h.exec != nil:
-		return errorOf(h.slot, ErrWaits)
+		return errorOf(h.actor, ErrWaits)
 	}
-	return &DeadlockError{[]string{h.slot.name()}}
+	return &DeadlockError{[]string{h.actor.name()}}
 }
 
 // Run waits until the system has ended: by Stop, Drain or Close; by the end of ctx, when Run drains
@@ -320,7 +320,7 @@ func (y *System) fail(f *Failure) {
 	y.stopAll()
 }
 
-// stopAll has all actors stopped.
+// stopAll stops all actors.
 func (y *System) stopAll() {
 	y.tree.Lock()
 	first := !y.stopping

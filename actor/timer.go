@@ -38,7 +38,7 @@ func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
 
 // A timer is something that a state has begun. What sets over deals with it.
 type timer[M any] struct {
-	c      *cell[M]
+	c      *actorOf[M]
 	m      M
 	over   atomic.Bool
 	every  time.Duration // 0: once

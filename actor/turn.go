@@ -10,7 +10,7 @@ import (
 
 // turn.go - turns: an actor handles its messages.
 
-// Flags of a slot, which only its turns use.
+// Flags of an actor, which only its turns use.
 const (
 	isStopping   = 1 << iota // Stop was called by the behaviour
 	isEnding                 // the box is closed, and children are waited for
@@ -26,11 +26,11 @@ const (
 )
 
 // turn runs a turn on an executor.
-func (p *pool[M]) turn(e *executor, s *slot) {
-	c := cellOf[M](s)
+func (p *pool[M]) turn(e *executor, s *actor) {
+	c := ofType[M](s)
 	l := &p.locals[e.index]
 	l.ctx.c = c
-	race.StorePointer(&e.slot, s)
+	race.StorePointer(&e.actor, s)
 	if x := s.side.Load(); x != nil && !p.begin(&l.ctx, c, x) {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 
 // begin is what a turn does before its messages, for an actor with a side. It returns as control
 // does.
-func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
+func (p *pool[M]) begin(ctx *Context[M], c *actorOf[M], x *side) bool {
 	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != nil) {
 		x.beat.Store(int64(p.sys.clock.now()))
 	}
@@ -89,7 +89,7 @@ func (x *side) retry(h *caller) {
 
 // messages handles messages until there are none, or the turn's time is over. True: there are some
 // left, and the next turn is to be queued.
-func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
+func (p *pool[M]) messages(ctx *Context[M], c *actorOf[M]) (again bool) {
 	ctx.h.stop, ctx.h.floods = ctx.h.each, false
 	n := c.pending
 	if n == nil {
@@ -103,7 +103,7 @@ func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 
 // list is messages for the pending ones, from n on; none, if the turn's time is over. It looks for
 // signals after each message: a stop, a sibling's restart and an escalation wait for no others.
-func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (again bool) {
+func (p *pool[M]) list(ctx *Context[M], c *actorOf[M], n *node[M], isOver bool) (again bool) {
 	l, h := ctx.l, ctx.h
 	l.atMessage = true
 	x := c.side.Load()
@@ -162,7 +162,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M], isOver bool) (ag
 }
 
 // step returns the node of the message after the one at hand, which is done: K3, and release.
-func (p *pool[M]) step(l *local[M], c *cell[M], n *node[M]) *node[M] {
+func (p *pool[M]) step(l *local[M], c *actorOf[M], n *node[M]) *node[M] {
 	l.done++
 	if most := c.kind.settings.room; most > 0 {
 		c.side.Load().room.leave(most)
@@ -182,13 +182,13 @@ func (p *pool[M]) step(l *local[M], c *cell[M], n *node[M]) *node[M] {
 }
 
 // flush takes note of the messages that were handled.
-func (p *pool[M]) flush(ctx *Context[M], c *cell[M]) {
+func (p *pool[M]) flush(ctx *Context[M], c *actorOf[M]) {
 	ctx.h.handled += ctx.l.done
 	p.forgo(ctx.l, c)
 }
 
 // forgo takes note of messages that are done.
-func (p *pool[M]) forgo(l *local[M], c *cell[M]) {
+func (p *pool[M]) forgo(l *local[M], c *actorOf[M]) {
 	// more may have come to a bulk than was known when it was taken
 	c.setBehind(c.behind() - min(c.behind(), l.done))
 	l.done = 0
@@ -201,7 +201,7 @@ func (l *local[M]) setPace(took time.Duration) {
 }
 
 // sleep is T4 and T5. True: the actor is active again, and the next turn is the caller's to queue.
-func (p *pool[M]) sleep(c *cell[M]) (again bool) {
+func (p *pool[M]) sleep(c *actorOf[M]) (again bool) {
 	atomic.SwapUint32(&c.state, 0)
 	if c.box.Load() == nil {
 		if x := c.side.Load(); x == nil || !x.posted.Load() {
@@ -212,7 +212,7 @@ func (p *pool[M]) sleep(c *cell[M]) (again bool) {
 }
 
 // handle handles a message that has more than its m.
-func (x *nodeExtra[M]) handle(ctx *Context[M], c *cell[M], n *node[M]) error {
+func (x *nodeExtra[M]) handle(ctx *Context[M], c *actorOf[M], n *node[M]) error {
 	if x.call != nil {
 		return x.call(ctx)
 	}
@@ -220,8 +220,8 @@ func (x *nodeExtra[M]) handle(ctx *Context[M], c *cell[M], n *node[M]) error {
 }
 
 // failed goes on after a behaviour that has panicked, or has ended its goroutine.
-func (p *pool[M]) failed(e *executor, s *slot, err error) {
-	if p.fail(&p.locals[e.index].ctx, cellOf[M](s), err) {
+func (p *pool[M]) failed(e *executor, s *actor, err error) {
+	if p.fail(&p.locals[e.index].ctx, ofType[M](s), err) {
 		e.push(s)
 	}
 }

@@ -4,17 +4,17 @@ package actor
 // the Go scheduler lets others run.
 
 // startWaiting starts the turn of a Waiting actor.
-func (y *System) startWaiting(s *slot) {
+func (y *System) startWaiting(s *actor) {
 	y.waiting.Add(1)
 	y.ends.Add(1)
 	go s.kind.ops.turnThatWaits(s)
 }
 
 // turnThatWaits runs turns of a Waiting actor until it is dormant, or paused.
-func (p *pool[M]) turnThatWaits(s *slot) {
+func (p *pool[M]) turnThatWaits(s *actor) {
 	l := &local[M]{}
-	l.init(&caller{sys: p.sys, slot: s})
-	l.ctx.c = cellOf[M](s)
+	l.init(&caller{sys: p.sys, actor: s})
+	l.ctx.c = ofType[M](s)
 	p.wait(&l.ctx)
 }
 

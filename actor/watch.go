@@ -92,7 +92,7 @@ func (c *Context[M]) Watch(target Address, message func(Ended) M) (unwatch func(
 }
 
 // notices is a function that sends c the notice that the actor of a name has ended.
-func notices[M any](c *cell[M], name string, message func(Ended) M) func(cause error) {
+func notices[M any](c *actorOf[M], name string, message func(Ended) M) func(cause error) {
 	life := c.life()
 	return func(cause error) {
 		p := c.pool()
@@ -119,7 +119,7 @@ func notices[M any](c *cell[M], name string, message func(Ended) M) func(cause e
 }
 
 // addressOf is the single actor of an address, or nil.
-func addressOf(a Address) *slot {
+func addressOf(a Address) *actor {
 	if a == nil || isNil(a) || a.Done() == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ inline claim(claimed) {
 	}
 }
 
-/* start - have the turn started of the actor that the caller has claimed. */
+/* start - start the turn of the actor that the caller has claimed. */
 inline start() {
 	atomic { assert(queued == 0 && turns == 0); queued++ }
 }

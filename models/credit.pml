@@ -17,9 +17,9 @@
  * What is abstracted
  *   memory    is sequentially consistent, as the operations on these words are in the code.
  *   doors     are a lock. door.pml shows that a door is one, for a collector too.
- *   figures   are small: a chunk has CHUNK records, of which no user may hide any. A user gets
- *             AT_ONCE credits at a time, and gives back what is above as much. "A quarter of the
- *             records is free" is "two are free".
+ *   figures   are small: a chunk has CHUNK records, and no user may hide any. A user gets AT_ONCE
+ *             credits at a time, and gives back what is above as much. "A quarter of the records is
+ *             free" is "two are free".
  *   mapping   is left out where no chunk can be had: a grant does not try again under the lock.
  *   records   are left out: that a user with a credit finds one follows from held <= capacity.
  *   users     begin with all credit that there is, one of it in the hand of user 0.

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # words.sh - no word of the old vocabulary is left in code, comments and documents:
-# docs/internals/words.md has today's, and names only files that there are.
+# docs/internals/words.md has today's, names only files that there are, and has each word in one row.
+# Nor are there phrases of which CONTRIBUTING.md says that they are not written.
 #
 #   scripts/words.sh               prints what it finds, and fails
-#   scripts/words.sh --self-test   plants a word of each pattern in a file, which has to be found
+#   scripts/words.sh --self-test   plants a word of each pattern in a file, and a second row of a word,
+#                                  which have to be found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,6 +31,9 @@ list() {
 		coro\.(New)?Latch\b|ErrNegativeLatch	ErrNegativeLatch	-
 		\bErrMode\b|\bStartIn\b|\bGoIn\b|\bSpawnContext\b|\bWithStealBatch\b	StartIn	-
 		\bWithStackCache\b|\bWithoutMembarrier\b	WithStackCache	-
+		\bof (which|whom)\b	of which	CONTRIBUTING.md,bench,examples,csrc/test,csrc/explore,*_test.go,scripts
+		\b(has|have) ((the|its|an?) [a-z]+|it|them|f) (called|told|made|done|started|run|woken|sent|freed|given|written)\b	has f called	CONTRIBUTING.md,bench,examples,csrc/test,*_test.go,*.py
+		\b(has|have) the [a-z]+( stack)? (call|run|look|give|act|go on|end) [a-z]	have the native stack call it	bench,examples,*_test.go
 	LIST
 }
 
@@ -39,10 +44,28 @@ fail() { printf 'words.sh: %s\n' "$*" >&2; failed=1; }
 search() {
 	local but=(':!scripts/words.sh' ':!CHANGELOG.md' ':!*.sum')
 	local file
+	set -f # the names of files are patterns for git
 	for file in ${2//,/ }; do
 		[[ $file == - ]] || but+=(":!$file")
 	done
 	git grep -nIiE --untracked "$1" -- . "${but[@]}" || true
+}
+
+# twice FILE - the words that have two rows in the glossary FILE, without "to", articles and what is in
+# parentheses; a word and its plural are one.
+twice() {
+	awk -F'|' '/^## Labels/ { exit } /^\| [^-]/ && $2 != " word " {
+		n = split(tolower($2), w, ",")
+		split("", row)
+		for (i = 1; i <= n; i++) {
+			gsub(/\([^)]*\)|`/, "", w[i])
+			gsub(/^ +| +$/, "", w[i])
+			sub(/^to /, "", w[i])
+			if (length(w[i]) > 4) sub(/s$/, "", w[i])
+			row[w[i]]
+		}
+		for (x in row) if (seen[x]++) print x
+	}' "$1"
 }
 
 if [[ ${1:-} == --self-test ]]; then
@@ -52,6 +75,8 @@ if [[ ${1:-} == --self-test ]]; then
 		echo "$word" >"$planted"
 		search "$pattern" "$allowed" | grep -q "^$planted:" || fail "$word is not found by $pattern"
 	done < <(list)
+	sed '0,/^| fault |/s//| slice, workers |/' docs/internals/words.md >"$planted"
+	[[ $(twice "$planted") == worker ]] || fail "a second row of a word is not found"
 	exit $failed
 fi
 
@@ -59,6 +84,10 @@ while IFS=$'\t' read -r pattern word allowed; do
 	found=$(search "$pattern" "$allowed" | head -n 10)
 	[[ -z $found ]] || fail "$pattern"$'\n'"$found"
 done < <(list)
+
+while read -r word; do
+	fail "docs/internals/words.md has two rows for $word: give one meaning another word"
+done < <(twice docs/internals/words.md)
 
 # The glossary names files that exist, by their path in csrc or in the root.
 while read -r file; do

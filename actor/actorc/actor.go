@@ -56,14 +56,14 @@ func userKind(what string, kind uint32) error {
 	return refused(what, kind, "is the core's: use a kind below %d", uint32(core.SystemKinds))
 }
 
-// Stop has the actor end after the call of its behaviour that is under way. What waits becomes dead
+// Stop ends the actor after the call of its behaviour that is under way. What waits becomes dead
 // letters. Stop does not wait. Errors: ErrEnded, coro.ErrNoMemory.
 func (a Actor) Stop() error {
 	race.Handles.Release()
 	return actorError(core.StopActor(uint64(a)))
 }
 
-// Drain has the actor end when it has handled all that it has accepted by now. Drain does not wait.
+// Drain ends the actor when it has handled all that it has accepted by now. Drain does not wait.
 // Errors: ErrEnded, coro.ErrNoMemory.
 func (a Actor) Drain() error {
 	race.Handles.Release()

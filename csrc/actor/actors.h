@@ -27,7 +27,8 @@
 #define COROI_PLACES        (1u << 16)        /* of a chunk, with its header */
 #define COROI_PLACES_CHUNKS (1u << 15)
 
-/* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
+/* An actor. Others look, relaxed, at words of 64 bits that are the turn's: so the turn writes these
+ * as wholes. */
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
 	/* The first message that was taken and is not handled, or that came by H2, and in the
@@ -46,8 +47,8 @@ _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
 #define COROI_HIGH_SHIFT 48
 #define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
 
-/* What few actors have: in the lock of the place's sides (coroi_side_lock), but for kind, which is
- * the turn's, and for room. */
+/* What few actors have. The lock of the place's sides (coroi_side_lock) guards it, but for kind,
+ * which is the turn's, and for room. */
 struct coroi_side {
 	const coro_actor_kind *kind;
 	struct {
@@ -157,8 +158,8 @@ struct coroi_actors {
 	struct coroi_hand hand[]; /* of each worker */
 };
 
-/* coroi_actors_of - those of a scheduler, made if need be. NULL: no memory. Thread: any, while the
- * scheduler is not destroyed. */
+/* coroi_actors_of - the actors of a scheduler, which are made if need be. NULL: no memory. Thread:
+ * any, while the scheduler is not destroyed. */
 struct coroi_actors *coroi_actors_of(struct coro_scheduler *s);
 
 /* coroi_place_of - the place that a reference names. NULL: there is no such place. */
@@ -179,13 +180,14 @@ static inline struct coroi_places *coroi_places_of(const struct coroi_place *a)
 	return (struct coroi_places *)((uintptr_t)a & ~(uintptr_t)(COROI_PLACES_BYTES - 1));
 }
 
-/* coroi_owner_of - whose the place is, if the box is LIVE; else only to be compared with. */
+/* coroi_owner_of - the actors that the place belongs to, if the box is LIVE; else a value that may
+ * only be compared. */
 static inline struct coroi_actors *coroi_owner_of(const struct coroi_place *a)
 {
 	return at_load_acq(&coroi_places_of(a)->owner);
 }
 
-/* coroi_reference - of the actor that is in the place now, with this box. */
+/* coroi_reference - the reference of the actor that is in the place now, with this box. */
 static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t box)
 {
 	const struct coroi_places *chunk = coroi_places_of(a);
@@ -345,14 +347,15 @@ static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *
 /* The locks of the hands for threads outside, by the address of a thread's stack, for all
  * schedulers. A thread that has one finds a box LIVE: then the actors' scheduler is not destroyed
  * before the thread leaves. For B1 of all actors comes before outside_await (open.c), which takes
- * each lock once, and that before the destroy. So a send from outside needs no other mark. */
+ * each lock once, and outside_await comes before the destroy. So a send from outside needs no other
+ * mark. */
 struct coroi_hand_lock {
 	struct coroi_spin lock;
 } __attribute__((aligned(COROI_APART)));
 
 extern struct coroi_hand_lock coroi_hand_locks[COROI_HANDS_OUTSIDE];
 
-/* coroi_outside_enter - take the caller's. Returns: its number. */
+/* coroi_outside_enter - take the caller's lock. Returns: its number. */
 static inline unsigned coroi_outside_enter(void)
 {
 	char here;
@@ -398,7 +401,7 @@ enum {
 	COROI_M_BUFFER = 1,  /* it owns a buffer */
 	COROI_M_DRAIN = 2,   /* no message for the behaviour: the actor ends here */
 	COROI_M_ASK = 4,     /* words[4] and [5] say who waits for an answer */
-	COROI_M_CREDIT = 8,  /* it has a place in a bounded mailbox */
+	COROI_M_CREDIT = 8,  /* it has a space in a bounded mailbox */
 	COROI_M_URGENT = 16, /* it overtakes */
 };
 
@@ -407,8 +410,8 @@ enum {
 void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		struct coro_message *m, int cause);
 
-/* coroi_drop - m is handled, or dead: its buffer is destroyed, who waits for its answer is told
- * that there is none, and its credit goes back to the place. */
+/* coroi_drop - m is handled, or dead: its buffer is destroyed, the one that waits for its answer is
+ * told that there is none, and its credit goes back to the place. */
 COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
 
 /* ------------------------------------------------------------ sending: visit.c, change.c, send.c */
@@ -448,7 +451,7 @@ int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_act
 		       uint64_t mark);
 
 /* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who
- * waits for the answer. coroi_send_back - send an answer, or that there is none; it needs no place
+ * waits for the answer. coroi_send_back - send an answer, or that there is none; it needs no space
  * in a bounded mailbox. */
 struct coroi_asks {
 	uint64_t words[2];
@@ -479,7 +482,7 @@ void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_act
 		     bool tells);
 
 /* coroi_bound_make - a bounded mailbox for a new actor, whose box is not LIVE yet. Returns:
- * CORO_OK, CORO_ENOMEM. coroi_bound_enter - take a place in it. Returns: CORO_OK, CORO_EOVERFLOW,
+ * CORO_OK, CORO_ENOMEM. coroi_bound_enter - take a space in it. Returns: CORO_OK, CORO_EOVERFLOW,
  * CORO_ETIMEDOUT, CORO_ESTALE or what coro_sem_acquire does. coroi_bound_leave - give one back;
  * thread: the turn. */
 int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind);

@@ -2,24 +2,24 @@
 /*
  * ask.c - messages that ask, and their answers.
  *
- * Who waits for an answer is told by two words of the message: an actor, and the kind of the
- * message that brings the answer; or a cell, and its number. A cell is where a caller of
- * coro_actor_ask waits.
+ * Two words of the message say who waits for an answer: an actor, and the kind of the message that
+ * brings the answer; or a question, and its number. A question is where a caller of coro_actor_ask
+ * waits.
  *
- *      cell's state   number:62 | FREE, WAITS, WRITTEN or ANSWERED
+ *      question's state   number:62 | FREE, WAITS, WRITTEN or ANSWERED
  *
- *   A1  asker: a free cell; its state = the number, WAITS. Then send
+ *   A1  asker: take a free question; its state = the number, WAITS. Then send
  *   A2  who answers: CAS WAITS -> WRITTEN. It fails: nobody waits any more, or the message was
- *       answered. Write; state = ANSWERED, a release; and wake the asker by the cell's semaphore
+ *       answered. Write; state = ANSWERED, a release; and wake the asker by the question's semaphore
  *   A3  asker, awake: ANSWERED: read. Still WAITS: another cause; wait again. The deadline, or a
  *       cancel: CAS WAITS -> the next number, FREE. It fails: the answer is being written, some
  *       instructions
  *
  * The semaphore only wakes: a permit that comes after A3 has seen ANSWERED costs the next asker one
- * look. So nothing is touched after A2's release that the asker frees: cells are never freed.
+ * look. So nothing is touched after A2's release that the asker frees: questions are never freed.
  *
  * Cycles. The table below maps each asker that waits to the actor that it asks. Before an asker
- * waits it follows that chain from the actor that it is about to ask. All in one lock.
+ * waits it follows that chain from the actor that it is about to ask. One lock guards all of that.
  */
 #include "actor/actors.h"
 
@@ -30,22 +30,22 @@
 #include <string.h>
 
 enum { FREE, WAITS, WRITTEN, ANSWERED };
-#define STATES  4u
-#define OF_CELL (UINT64_C(1) << 63) /* in the second word: the first is a cell */
+#define STATES      4u
+#define OF_QUESTION (UINT64_C(1) << 63) /* in the second word: the first is a question */
 
-struct cell {
+struct question {
 	coro_sem wake;
 	uint64_t state; /* atomic */
 	int status;     /* CORO_OK, CORO_ENDED */
 	coro_answer answer;
-	struct cell *next;       /* of the free ones */
+	struct question *next;   /* of the free ones */
 	coro_actor asker, asked; /* in the table, if asker is not 0 */
-	struct cell *other;      /* the next of the bucket */
+	struct question *other;  /* the next of the bucket */
 };
 
-static struct coroi_spin cells_lock; /* of what follows */
-static struct cell *cells;
-static struct cell *asking[COROI_ASK_BUCKETS];
+static struct coroi_spin questions_lock; /* of what follows */
+static struct question *questions;
+static struct question *asking[COROI_ASK_BUCKETS];
 
 static coro_deadlock_hook deadlock_hook; /* atomic */
 
@@ -54,15 +54,15 @@ coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook)
 	return at_xchg(&deadlock_hook, hook);
 }
 
-/* ---------------------------------------------------------------------------------------- cells */
+/* ------------------------------------------------------------------------------------ questions */
 
-static struct cell *cell_get(void)
+static struct question *question_get(void)
 {
-	coroi_spin_lock(&cells_lock);
-	struct cell *c = cells;
+	coroi_spin_lock(&questions_lock);
+	struct question *c = questions;
 	if (c)
-		cells = c->next;
-	coroi_spin_unlock(&cells_lock);
+		questions = c->next;
+	coroi_spin_unlock(&questions_lock);
 	if (!c && (c = coroi_alloc(sizeof *c, COROI_LINE)) && coro_sem_init(&c->wake, 0, 0)) {
 		coroi_release(c);
 		return NULL;
@@ -72,19 +72,19 @@ static struct cell *cell_get(void)
 	return c;
 }
 
-static void cell_put(struct cell *c)
+static void question_put(struct question *c)
 {
 	/* relaxed: only the asker changes ANSWERED, and FREE */
 	at_store_rlx(&c->state, (at_load_rlx(&c->state) / STATES + 1) * STATES);
-	coroi_spin_lock(&cells_lock);
-	c->next = cells;
-	cells = c;
-	coroi_spin_unlock(&cells_lock);
+	coroi_spin_lock(&questions_lock);
+	c->next = questions;
+	questions = c;
+	coroi_spin_unlock(&questions_lock);
 }
 
-/* cell_answer - A2. */
-static int cell_answer(struct cell *c, uint64_t number, int status, const void *payload,
-		       size_t bytes)
+/* question_answer - A2. */
+static int question_answer(struct question *c, uint64_t number, int status, const void *payload,
+			   size_t bytes)
 {
 	uint64_t waits = number * STATES + WAITS;
 
@@ -99,8 +99,8 @@ static int cell_answer(struct cell *c, uint64_t number, int status, const void *
 	return CORO_OK;
 }
 
-/* cell_wait - A3. The cell is the caller's afterwards. */
-static int cell_wait(struct cell *c, coro_answer *answer, uint64_t deadline)
+/* question_wait - A3. The question is the caller's afterwards. */
+static int question_wait(struct question *c, coro_answer *answer, uint64_t deadline)
 {
 	int status;
 
@@ -119,14 +119,14 @@ static int cell_wait(struct cell *c, coro_answer *answer, uint64_t deadline)
 
 /* --------------------------------------------------------------------------------------- cycles */
 
-static struct cell **bucket_of(coro_actor a)
+static struct question **bucket_of(coro_actor a)
 {
 	return &asking[a % COROI_ASK_BUCKETS];
 }
 
-static struct cell *asking_of(coro_actor a)
+static struct question *asking_of(coro_actor a)
 {
-	struct cell *c = *bucket_of(a);
+	struct question *c = *bucket_of(a);
 
 	while (c && (c->asker != a || at_load_rlx(&c->state) % STATES != WAITS))
 		c = c->other;
@@ -153,14 +153,14 @@ COROI_COLD static void tell_deadlock(const coro_actor *cycle, size_t n)
 }
 
 /* enter_table - c's asker waits for `asked` from now on. Returns: CORO_OK, CORO_EDEADLK. */
-static int enter_table(struct cell *c, coro_actor asker, coro_actor asked)
+static int enter_table(struct question *c, coro_actor asker, coro_actor asked)
 {
 	coro_actor cycle[COROI_CYCLE_MOST], at = asked;
-	struct cell *next;
+	struct question *next;
 	size_t n = 1;
 
 	cycle[0] = asker;
-	coroi_spin_lock(&cells_lock);
+	coroi_spin_lock(&questions_lock);
 	while (at != asker && (next = asking_of(at))) {
 		if (n < COROI_CYCLE_MOST)
 			cycle[n++] = at;
@@ -172,22 +172,22 @@ static int enter_table(struct cell *c, coro_actor asker, coro_actor asked)
 		c->other = *bucket_of(asker);
 		*bucket_of(asker) = c;
 	}
-	coroi_spin_unlock(&cells_lock);
+	coroi_spin_unlock(&questions_lock);
 	if (at != asker)
 		return CORO_OK;
 	tell_deadlock(cycle, n);
 	return CORO_EDEADLK;
 }
 
-static void leave_table(struct cell *c)
+static void leave_table(struct question *c)
 {
-	coroi_spin_lock(&cells_lock);
-	struct cell **link = bucket_of(c->asker);
+	coroi_spin_lock(&questions_lock);
+	struct question **link = bucket_of(c->asker);
 	while (*link != c)
 		link = &(*link)->other;
 	*link = c->other;
 	c->asker = 0;
-	coroi_spin_unlock(&cells_lock);
+	coroi_spin_unlock(&questions_lock);
 }
 
 /* --------------------------------------------------------------------------------------- asking */
@@ -211,19 +211,20 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
 			     : CORO_OK;
 	if (status)
 		return status;
-	struct cell *c = cell_get();
+	struct question *c = question_get();
 	if (!c)
 		return CORO_ENOMEM;
 	status = turn ? enter_table(c, turn->self, to) : CORO_OK;
 	bool entered = turn && !status;
-	const struct coroi_asks ask = {{(uintptr_t)c, OF_CELL | at_load_rlx(&c->state) / STATES}};
+	const struct coroi_asks ask = {
+		{(uintptr_t)c, OF_QUESTION | at_load_rlx(&c->state) / STATES}};
 	if (!status)
 		status = coroi_send_asking(to, kind, payload, bytes, &ask, deadline);
 	if (!status)
-		status = cell_wait(c, answer, deadline);
+		status = question_wait(c, answer, deadline);
 	if (entered)
 		leave_table(c);
-	cell_put(c);
+	question_put(c);
 	return status;
 }
 
@@ -242,12 +243,12 @@ int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_
 	return coroi_send_asking(to, kind, payload, bytes, &ask, 0);
 }
 
-/* answer - to whom the two words say. */
+/* answer - answer the one that the two words name. */
 static int answer_to(const uint64_t *words, const void *payload, size_t bytes)
 {
-	if (words[1] & OF_CELL)
-		return cell_answer((struct cell *)(uintptr_t)words[0], words[1] & ~OF_CELL, CORO_OK,
-				   payload, bytes);
+	if (words[1] & OF_QUESTION)
+		return question_answer((struct question *)(uintptr_t)words[0],
+				       words[1] & ~OF_QUESTION, CORO_OK, payload, bytes);
 	return coroi_send_back(words[0], (uint32_t)words[1], payload, bytes);
 }
 
@@ -282,9 +283,9 @@ void coroi_unanswered(struct coro_message *m)
 	uint64_t word = m->words[5];
 
 	m->flags_ &= (uint8_t)~COROI_M_ASK;
-	if (word & OF_CELL)
-		(void)cell_answer((struct cell *)(uintptr_t)m->words[4], word & ~OF_CELL,
-				  CORO_ENDED, NULL, 0);
+	if (word & OF_QUESTION)
+		(void)question_answer((struct question *)(uintptr_t)m->words[4],
+				      word & ~OF_QUESTION, CORO_ENDED, NULL, 0);
 	else
 		while (coroi_send_back(m->words[4], CORO_MESSAGE_UNANSWERED, &word, sizeof word) ==
 		       CORO_ENOMEM)

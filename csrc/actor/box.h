@@ -28,8 +28,8 @@
  * Turn, by one coroutine at a time:
  *
  *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
- *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
- *       generation is the turn's own: nobody else changes it
+ *       Acquire, pairs with S1 of each message. It is an exchange, since senders push meanwhile.
+ *       The generation is the turn's own: nobody else changes it
  *   T2  handle the oldest first, until the clock says 20 us. Before each call `pending` is the
  *       first message of that call: if the behaviour ends the coroutine, what is left is found
  *       there
@@ -38,8 +38,8 @@
  *       of the worker's queue)
  *   T4  nothing is left: `pending` = none; then CAS box ACTIVE -> dormant. Release, pairs with S1
  *       of the sender that wakes the actor next, and so with its turn: that one sees the state as
- *       this turn has left it. The CAS fails: something has come, T1. A CAS, since a store would
- *       lose what has come
+ *       this turn has left it. The CAS fails: something has come, T1. It is a CAS, since a store
+ *       would lose what has come
  *
  * At home. Many an actor gets its messages from coroutines of one worker, w. It is at home at w
  * then, and neither a send nor a turn needs an atomic step. Its box stays HOME while turns come and
@@ -74,32 +74,32 @@
  *       needs, and then S2
  *   C3  turn: at T1, and before each call of T2 by a look (relaxed: a hint, T1 and T4 are sure):
  *       CONTROL is taken with the messages (T1) or by an AND; then the side table is looked at.
- *       After the AND or the exchange, since C1 comes before C2. While the next message is one
- *       that has overtaken, CONTROL stays in the box. STOP: B1
+ *       That look comes after the AND or the exchange, since C1 comes before C2. While the next
+ *       message is one that has overtaken, CONTROL stays in the box. STOP: B1
  *
  * Stop, by the turn alone:
  *
  *   B1  x = exchange box -> the next generation, not LIVE. What was in it, and `pending` before it,
  *       becomes dead letters, in order, and so does what was to be sent later (U2 of later.c).
  *       Afterwards nothing is accepted any more
- *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look
- *       at the box in that lock before they put something there
+ *   B2  the side table, in its lock: who watches, and what waits there. It comes after B1, since
+ *       others look at the box in that lock before they put something there
  *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,
  *       pairs with S1's load: who has the new reference sees the new actor
  *
- * At most one turn. The thread that changes the box from dormant to active starts the turn (S2,
- * C2). So does a turn that ends active (T3), and, in w's door, a thread that finds an actor that
- * lingers, which then lingers no more (H2, H3). Dormant comes from T4 and H5 alone, after which the
- * turn does nothing with the actor.
+ * There is at most one turn. The thread that changes the box from dormant to active starts the turn
+ * (S2, C2). So does a turn that ends active (T3), and, in w's door, a thread that finds an actor
+ * that lingers, which then lingers no more (H2, H3). Dormant comes from T4 and H5 alone, after
+ * which the turn does nothing with the actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
  * one is in the box, the box is active; T4 succeeds only if none is. A box that is HOME has none.
  * If one comes while the actor lingers, w is asked, and looks at its inbox before it sleeps; or H5
  * comes first, and finds HOME gone.
  *
- * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
- * and `pending` goes first. While the box is HOME, what the sender has sent before is handled, or
- * in `pending`; what it sends later goes behind that, or into the box.
+ * The messages of each sender are in the order of its CASes of S1: the turn takes all at once and
+ * reverses, and `pending` goes first. While the box is HOME, what the sender has sent before is
+ * handled, or in `pending`; what it sends later goes behind that, or into the box.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.

@@ -2,9 +2,9 @@
  * gobridge.h - actors in C whose messages Go handles, and questions of Go's to actors in C.
  *
  * Such an actor is one like any other, to those that send to it. Its behaviour calls Go with its
- * batch, inline: Go's part takes a microsecond, and never waits. What Go has no room for it leaves,
- * and the behaviour has one offloaded call wait for the first of that, so that the messages stay in
- * order. The state is this file's, and is freed when the actor ends.
+ * batch, inline: Go's part takes a microsecond, and never waits. Go leaves what it has no room for.
+ * The behaviour then waits in one offloaded call for the first of these, so that the messages stay
+ * in order. The state is this file's, and is freed when the actor ends.
  */
 #ifndef COROI_GOBRIDGE_H
 #define COROI_GOBRIDGE_H
@@ -16,7 +16,7 @@
 struct coroi_go_actor {
 	uint64_t number;    /* Go's, of the actor */
 	coro_go_id deliver; /* inline, with a coroi_go_batch */
-	coro_go_id await;   /* offloaded, with one of one message: it may wait */
+	coro_go_id await;   /* offloaded, with a batch of one message: it may wait */
 	coro_go_id ended;   /* offloaded, with the number */
 };
 
@@ -27,8 +27,8 @@ struct coroi_go_batch {
 	uint64_t n;
 };
 
-/* coroi_go_actor_spawn - an actor of s, with a copy of *a. If it ends since s is closed, `ended` is
- * not called. Returns: as coro_actor_spawn. */
+/* coroi_go_actor_spawn - an actor of s, with a copy of *a. If it ends because s is closed, `ended`
+ * is not called. Returns: as coro_actor_spawn. */
 int coroi_go_actor_spawn(coro_scheduler *s, const struct coroi_go_actor *a, coro_actor *out);
 
 /* A question, the argument of coroi_go_ask. */

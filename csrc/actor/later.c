@@ -65,8 +65,8 @@ static void add_spare(struct coroi_clock *k, struct coroi_later *x)
 	k->spare = x;
 }
 
-/* later_move - into another table, which is larger. Those for one actor were in one list, and keep
- * their order. */
+/* later_move - move all into another table, which is larger. The messages for one actor were in one
+ * list, and keep their order. */
 static void later_move(struct coroi_clock *k, struct coroi_later_list *table, uint32_t most)
 {
 	struct coroi_later_list *before = k->table;

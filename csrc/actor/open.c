@@ -68,7 +68,7 @@ static uint64_t flags_of(const coro_actor_kind *kind, uint32_t pin)
 	return pin ? flags | COROI_P_PINNED | (uint64_t)(pin - 1) << COROI_P_WORKER_SHIFT : flags;
 }
 
-/* behaviour_of - as the function by which lending judges an actor. */
+/* behaviour_of - the behaviour, as the function by which lending judges an actor. */
 static coro_fn behaviour_of(const coro_actor_kind *kind)
 {
 	return (coro_fn)(uintptr_t)kind->behave;

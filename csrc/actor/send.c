@@ -12,7 +12,7 @@
  *                the actor is pinned or the sender's worker is dedicated, or the sender is no
  *                worker, or something is short that a turn needs
  *
- * A bounded mailbox gives a place first, and takes it back if the message is refused. Threads
+ * A bounded mailbox gives a space first, and takes it back if the message is refused. Threads
  * outside share hands, in a lock (send_outside), and try 3 before 5.
  */
 #include "actor/change.h"
@@ -178,7 +178,7 @@ struct letter {
 	const void *payload;
 	size_t bytes; /* of each of n */
 	size_t n;
-	uint64_t deadline; /* for a place in a bounded mailbox */
+	uint64_t deadline; /* for a space in a bounded mailbox */
 	uint8_t shows;     /* of one that asks: the bytes that the behaviour is to see */
 };
 
@@ -266,7 +266,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	return status;
 }
 
-/* send_free - an unbounded mailbox, or one in which the caller has places. */
+/* send_free - send to an unbounded mailbox, or to one in which the caller has spaces. */
 static int send_free(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	struct coroi_hand *h = coroi_hand_here(coroi_owner_of(a));
@@ -283,7 +283,7 @@ static int send_free(struct coroi_place *a, coro_actor to, const struct letter *
 	return status;
 }
 
-/* enter - take a place in a bounded mailbox for each message. */
+/* enter - take a space in a bounded mailbox for each message. */
 static int enter(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	struct coroi_visit v;

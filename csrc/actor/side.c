@@ -6,7 +6,7 @@
  * Whoever puts something into a side table looks at the box in the table's lock; B1 comes before
  * B2, which takes the table in the lock. So what is put there is found by the turn, or by B2.
  *
- * A bounded mailbox is a semaphore with a permit for each free place. It lies apart from the table,
+ * A bounded mailbox is a semaphore with a permit for each free space. It lies apart from the table,
  * and has a count of those who use it, since senders wait there when the actor ends.
  */
 #include "actor/actors.h"
@@ -355,7 +355,7 @@ void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_act
 		tell_all(all, side->watchers, who, cause);
 	if (side->bound) {
 		at_xchg(&side->bound->over, 1);
-		/* all that wait for a place go on */
+		/* all that wait for a space go on */
 		(void)coro_sem_release(&side->bound->free, CORO_PERMITS_MAX / 2);
 		bound_leave(side->bound);
 	}

@@ -30,7 +30,7 @@ void coroi_visit_end(const struct coroi_visit *v)
 		coroi_guest_end(v->guest);
 }
 
-/* hand_of - the visitor's; outside, with the lock of number *i. */
+/* hand_of - the visitor's hand; outside, with the lock of number *i. */
 static struct coroi_hand *hand_of(const struct coroi_visit *v, unsigned *i)
 {
 	if (!v->guest)

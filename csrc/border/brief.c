@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 uint64_t coroi_brief_table[COROI_BRIEF_WORDS];
-uint32_t coroi_brief_lost;
+uint32_t coroi_brief_revoked;
 
 static pthread_mutex_t declare_lock = PTHREAD_MUTEX_INITIALIZER; /* one is added at a time */
 static uint32_t declared;                                        /* words that are taken */
@@ -55,9 +55,9 @@ bool coroi_brief_late(coro_fn fn, bool proven)
 		at_or(at, COROI_BRIEF_DOUBT);
 		return false;
 	}
-	if (at_or(at, COROI_BRIEF_LOST) & COROI_BRIEF_LOST)
+	if (at_or(at, COROI_BRIEF_REVOKED) & COROI_BRIEF_REVOKED)
 		return false;
-	at_add(&coroi_brief_lost, 1);
+	at_add(&coroi_brief_revoked, 1);
 	return true;
 }
 
@@ -73,7 +73,7 @@ coro_fn coroi_brief_taken(void)
 {
 	for (uint32_t i = 0; i < COROI_BRIEF_WORDS; i++) {
 		uint64_t *at = &coroi_brief_table[i], word = at_load_rlx(at);
-		if (word & COROI_BRIEF_LOST && !(word & COROI_BRIEF_TOLD) &&
+		if (word & COROI_BRIEF_REVOKED && !(word & COROI_BRIEF_TOLD) &&
 		    !(at_or(at, COROI_BRIEF_TOLD) & COROI_BRIEF_TOLD))
 			return (coro_fn)(uintptr_t)(word & COROI_BRIEF_FN);
 	}

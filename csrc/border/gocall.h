@@ -123,9 +123,9 @@ void coroi_go_register(coroi_go_serve serve);
  * be called before any scheduler is made. */
 void coroi_go_causes(uint32_t id);
 
-/* coroi_call_cause - have Go tell why me, the current coroutine of a scheduler of Go's, was
- * canceled: an offloaded call, which no cancel refuses. Returns: the text, which is the caller's to
- * release; NULL: no memory. */
+/* coroi_call_cause - ask Go why me, the current coroutine of a scheduler of Go's, was canceled: by
+ * an offloaded call, which no cancel refuses. Returns: the text, which is the caller's to release;
+ * NULL: no memory. */
 char *coroi_call_cause(struct coroi_rec *me);
 
 /* coroi_go_name - from now on coro_go_function finds id under this name. Thread: any. Returns:
@@ -137,16 +137,16 @@ int coroi_go_name(const char *name, size_t bytes, uint32_t id);
  * coro_now; 0: it has not slept. */
 uint64_t coroi_calls_sleep(struct coro_scheduler *s);
 
-/* coroi_calls_rouse - end the sleep of F8, or have it not begin: a goroutine looks. Thread: any,
- * under the lock of Go's pool. Cost: a system call. */
+/* coroi_calls_rouse - end the sleep of F8, or keep it from beginning: a goroutine looks. Thread:
+ * any, under the lock of Go's pool. Cost: a system call. */
 void coroi_calls_rouse(struct coro_scheduler *s);
 
 /* coroi_call_fail - give the call the status CORO_EFAILED, and a copy of the text if there is
  * memory for it. Thread: the one that makes the call. */
 void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes);
 
-/* coroi_go_inside - is the calling thread a worker of s? Go asks: so the thread is inside an inline
- * call. */
+/* coroi_go_inside - is the calling thread a worker of s? Go asks, so a worker's thread is inside an
+ * inline call. */
 bool coroi_go_inside(struct coro_scheduler *s);
 
 /* coroi_go_enter - w goes into Go for the first time, with calls to be made. Returns when w is

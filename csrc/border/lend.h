@@ -5,7 +5,8 @@
  * as much as a thousand switches, and the calling goroutine then waits for the answer. So the
  * caller does not wake that thread: it becomes the worker, runs what is there for it to run, and
  * gives the worker back. A worker owns a door, a queue, stacks and magazines. A thread has a CPU.
- * As with a P and an M of Go, any thread may bring the one to the other; one at a time.
+ * As with a P and an M of Go, any thread may bring the one to the other; one at a time may be the
+ * worker.
  *
  *      own thread   asleep in P5 ..........................................  asleep, or woken by L9
  *      lender              L1 L2 L3  L4 the coroutine runs  L5 L6 L7 L8
@@ -39,17 +40,17 @@
  *   L8  give the token back: P4
  *   L9  wake the worker's own thread, which gets the token: N4
  *
- * The own thread meanwhile. It may come back from its sleep by itself: a deadline has come, or it
- * is the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
+ * The own thread may come back from its sleep by itself meanwhile: a deadline has come, or it is
+ * the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
  *
  *   O1  the bit was set: nobody is the worker. The own thread is awake
  *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, is standby and reserve no longer, and has another worker look around
+ *       gives its token back, is standby and reserve no longer, and lets another worker look around
  *       if none does. It sets `awaited`, and looks at the bit once more. If that is set by now: O1
  *       again. Else it sleeps until it is woken
  *
- * A standby whose time-out finds its worker lent only resigns, and has another worker woken: a
- * standby looks at the other workers, and so not at what lies behind its own worker's lender.
+ * A standby whose time-out finds its worker lent only resigns, and wakes another worker: a standby
+ * looks at the other workers, and so not at what lies behind its own worker's lender.
  *
  * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
  * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.

@@ -102,7 +102,7 @@ static inline void coroi_fed_locked(struct coroi_worker *w)
 /* coroi_to_share - how many in v's queue others may take. Actors that send to each other are slower
  * on two CPUs where their turns are short: a message that travels takes longer than its turn. So,
  * where there are actors, a queue is not shared that is shorter than `worth`. Nor is what the
- * driver has brought to an idle worker, for a moment: to wake another worker and to have it steal
+ * driver has brought to an idle worker, for a moment: to wake another worker, which then steals,
  * takes longer than to run some coroutines that have got their events. Thread: any; a hint. Cost:
  * the clock, if the driver has brought something that is in the queue yet. */
 static inline uint32_t coroi_to_share(const struct coroi_worker *v)

@@ -68,7 +68,8 @@ void coroi_batch_drop(struct coroi_slab *s, struct coroi_batch *p);
 /* coroi_batch_close - A4 where nothing is added. Thread: the sender. */
 void coroi_batch_close(struct coroi_slab *s, struct coroi_batch *p);
 
-/* coroi_batch_left - how many spawns in p the worker has not taken. Inside the worker's door. */
+/* coroi_batch_left - how many spawns in p the worker has not taken. The caller is inside the
+ * worker's door. */
 uint64_t coroi_batch_left(const struct coroi_batch *p);
 
 /* coroi_batches_trim - free the spare batches. Thread: any. Returns: the bytes. */

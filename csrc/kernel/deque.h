@@ -25,16 +25,17 @@ void coroi_deque_destroy(struct coroi_deque *d);
 
 /* coroi_deque_give - take up to want coroutines, no more than the scheduler's steal_batch, from the
  * back of w's queue for worker t, whose home they get. Pinned coroutines stay, and all of a
- * dedicated worker. Inside w's door. Returns: how many there are in out, the back first. */
+ * dedicated worker. The caller is inside w's door. Returns: how many there are in out, the back
+ * first. */
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out,
 			  uint32_t want);
 
-/* coroi_deque_grow - double the ring. Inside the door. False: no memory, and nothing has
- * changed. */
+/* coroi_deque_grow - double the ring. The caller is inside the door. False: no memory, and nothing
+ * has changed. */
 bool coroi_deque_grow(struct coroi_deque *d);
 
-/* coroi_deque_trim - shrink the ring, to at least twice what is in it. Inside the door. Returns:
- * the bytes that were freed. */
+/* coroi_deque_trim - shrink the ring, to at least twice what is in it. The caller is inside the
+ * door. Returns: the bytes that were freed. */
 size_t coroi_deque_trim(struct coroi_deque *d);
 
 /* coroi_list_add, coroi_list_add_first - add r at the back, at the front; coroi_list_take - take
@@ -69,7 +70,7 @@ static inline struct coroi_rec *coroi_list_take(struct coroi_list *l)
 	return r;
 }
 
-/* coroi_deque_length - exact inside the door; from outside a hint. */
+/* coroi_deque_length - how many entries there are: exact inside the door, a hint from outside. */
 static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 {
 	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);

@@ -26,7 +26,7 @@
 
 #include "kernel/worker.h"
 
-/* A thread in coro_scheduler_host. In the life lock. */
+/* A thread in coro_scheduler_host. The life lock guards it. */
 struct coroi_host {
 	enum { COROI_HOST_WANTED, COROI_HOST_HOSTED, COROI_HOST_LEFT } state;
 };

@@ -72,8 +72,8 @@
  *                    do not switch. Neither needs a token for that: until the coroutine can go on,
  *                    its home counts it, and is awake, or has the pending-work token
  *   dedicated        a dedicated worker parks, is claimed and holds tokens like any other, but does
- *                    not search, stand by or have work taken from it; the standby delivers only the
- *                    remote wakes that lie there while the worker computes
+ *                    not search or stand by, and nobody takes work from it; the standby delivers
+ *                    only the remote wakes that lie there while the worker computes
  *
  * activity.c has the tokens and the claims (N1 to N4), steal.c how a worker spins and steals,
  * and P6.

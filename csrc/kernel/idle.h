@@ -8,7 +8,7 @@
 #include "kernel/activity.h"
 
 /* coroi_idle_due - w, which is awake, has now a deadline (ns) that is earlier than all its others:
- * wake the standby if it would look around too late for that. In w's door. */
+ * wake the standby if it would look around too late for that. The caller is in w's door. */
 void coroi_idle_due(struct coroi_worker *w, uint64_t due);
 
 /* coroi_idle_spin - spin before a wait. w has nothing to run but the caller, which is about to wait
@@ -20,7 +20,7 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due);
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
 
 /* coroi_share_stacks_locked - give the unused stacks that w keeps to the pool, and wake the workers
- * whose coroutines await a stack. In w's door. */
+ * whose coroutines await a stack. The caller is in w's door. */
 void coroi_share_stacks_locked(struct coroi_worker *w);
 
 /* coroi_has_work - P2's look: does something wait for w, which is awake? Batches are detached (B3).

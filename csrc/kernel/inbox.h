@@ -74,8 +74,8 @@ static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 	} while (!at_cas(&w->inbox, &head, node));
 }
 
-/* coroi_inbox_take - take all nodes. Inside the door. Returns: the oldest, linked to the others in
- * the order of their pushes; 0: the inbox was empty. */
+/* coroi_inbox_take - take all nodes. The caller is inside the door. Returns: the oldest, linked to
+ * the others in the order of their pushes; 0: the inbox was empty. */
 static inline uint64_t coroi_inbox_take(struct coroi_worker *w)
 {
 	uint64_t node = at_xchg(&w->inbox, 0), list = 0;

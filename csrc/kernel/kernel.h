@@ -17,7 +17,7 @@
  *   coroi_has_aborted    does a coroutine that ends do so by coro_abort?
  *   coroi_find           the record that a handle names, or NULL
  *   coroi_name, COROI_NAME_SHIFT, COROI_NAME_FREE   a number that no other coroutine ever has
- *   coroi_generation, coroi_place, coroi_half       its halves
+ *   coroi_generation, coroi_low, coroi_half       its halves
  *   coroi_be_named       the current coroutine is about to be known by its name
  *   coroi_is_named       a coroutine is; coroi_is_pinned_named: and it is pinned
  *   coroi_has_ended      has the coroutine with that name ended?
@@ -56,7 +56,7 @@
  *
  * What goes on outside of all workers
  *   coroi_pending_begin, coroi_pending_end   between the two the scheduler is not at rest
- *   coroi_errand, coroi_errand_failed        have the native stack act for a suspended coroutine
+ *   coroi_errand, coroi_errand_failed        let the native stack act for a suspended coroutine
  *   coroi_elsewhere_begin, coroi_elsewhere_end   run a coroutine on a thread that is no worker
  *   coroi_on_end_elsewhere   brings a coroutine that ends on a thread that is no worker back
  *   coroi_name_thread    name a thread that works for a scheduler
@@ -107,7 +107,7 @@ static inline void **coroi_service_state(struct coro_scheduler *s,
 	return &s->service[service->id];
 }
 
-/* coroi_set_driver - have the workers of s sleep in this driver. To be called by a service's
+/* coroi_set_driver - the workers of s sleep in this driver from now on. To be called by a service's
  * init. */
 static inline void coroi_set_driver(struct coro_scheduler *s, const struct coroi_driver *driver)
 {

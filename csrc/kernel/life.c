@@ -324,7 +324,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 	for (;;) {
 		uint32_t told = at_load_seq(&s->rests_told), rises = at_load_seq(&s->rises);
 		/* If coroutines await a stack, the worker that gave the last token back is about to
-		 * have them told: see S3 of nostack.h. */
+		 * wake one of their workers: see S3 of nostack.h. */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)

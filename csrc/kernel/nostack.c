@@ -109,8 +109,8 @@ static bool can_run_locked(struct coroi_worker *w)
 	       COROI_AWAKE_OF(at_load_seq(&w->sched->activity)) > 1;
 }
 
-/* collect_stacks - have the workers that sleep give their idle stacks to the pool. Each knock is
- * one try: a worker that does not let w in is not asleep, or another thread stops it. */
+/* collect_stacks - bring the idle stacks of the workers that sleep to the pool. Each knock is one
+ * try: a worker that does not let w in is not asleep, or another thread stops it. */
 static void collect_stacks(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

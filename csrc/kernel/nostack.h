@@ -7,8 +7,8 @@
  *   S1  no stack: list the coroutine at home, and count it in awaiting_stack (sequentially
  *       consistent)
  *   S2  a worker that gives up a loop, or goes to sleep, gives its idle stacks to the pool while
- *       some are awaited, and wakes the workers of those that await one. A hint: the look at the
- *       count may come too early
+ *       some are awaited, and wakes the workers of those that await one. This is a hint: the look
+ *       at the count may come too early
  *   S3  the thread that leaves no worker awake sees all of S1 (P4 of idle.c). It wakes a worker
  *       that has such coroutines and has not looked since anything moved (coroi_moves). That
  *       worker, awake alone, looks for a stack: in the pool and, where the system refused memory

@@ -22,7 +22,7 @@ struct migration {
 	struct coroi_worker *to;
 };
 
-/* migrate - the errand: have m->rec, which is suspended, go on at home on m->to. */
+/* migrate - the errand: m->rec, which is suspended, goes on at home on m->to. */
 static void migrate(struct coroi_worker *w, void *arg)
 {
 	struct migration *m = arg;

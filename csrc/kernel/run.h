@@ -463,9 +463,9 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
  * for callers in which coroi_next_locked has returned NULL. */
 COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me);
 
-/* coroi_errand_locked - suspend me, and then have the native stack call run(w, arg) once, in no
- * door. Afterwards the native stack goes on with anything that can run. arg may lie on me's stack
- * unless me is dense. Returns: when me goes on, me's code. */
+/* coroi_errand_locked - suspend me; the native stack then calls run(w, arg) once, in no door.
+ * Afterwards the native stack goes on with anything that can run. arg may lie on me's stack unless
+ * me is dense. Returns: when me goes on, me's code. */
 static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      void (*run)(struct coroi_worker *w, void *arg), void *arg)
 {

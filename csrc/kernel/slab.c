@@ -29,29 +29,28 @@ static uint32_t *dir_free; /* ids of the chunks that no slab has; room for all *
 static uint32_t dir_frees;
 
 /* rank_of - the rank of c, a chunk that was mapped now and will be chunk `id`. COROI_RANKS: there
- * are chunks of all ranks at its place. Under dir_lock. */
+ * are chunks of all ranks at such an address. The caller holds dir_lock. */
 static uint32_t rank_of(const struct coroi_chunk *c, uint32_t id)
 {
-	size_t place = (uint32_t)(uintptr_t)c / COROI_CHUNK_BYTES;
+	size_t low = (uint32_t)(uintptr_t)c / COROI_CHUNK_BYTES;
 	uint32_t rank = 0;
 
-	while (rank < COROI_RANKS && at_load_rlx(&chunk_named[rank][place]))
+	while (rank < COROI_RANKS && at_load_rlx(&chunk_named[rank][low]))
 		rank++;
 	if (rank < COROI_RANKS)
-		at_store_rlx(&chunk_named[rank][place], (uint16_t)(id + 1));
+		at_store_rlx(&chunk_named[rank][low], (uint16_t)(id + 1));
 	return rank;
 }
 
 struct coroi_rec *coroi_named(uint64_t name)
 {
-	uint32_t rank = (uint32_t)name >> COROI_RANK_SHIFT, place = name >> COROI_NAME_SHIFT;
+	uint32_t rank = (uint32_t)name >> COROI_RANK_SHIFT, low = name >> COROI_NAME_SHIFT;
 	/* Relaxed: chunk_dir is looked at by an acquire. */
-	uint32_t id = rank < COROI_RANKS
-			      ? at_load_rlx(&chunk_named[rank][place / COROI_CHUNK_BYTES])
-			      : 0;
+	uint32_t id = rank < COROI_RANKS ? at_load_rlx(&chunk_named[rank][low / COROI_CHUNK_BYTES])
+					 : 0;
 
 	return id ? coroi_at((id - 1) << COROI_CHUNK_INDEX_BITS |
-			     place % COROI_CHUNK_BYTES / sizeof(struct coroi_rec))
+			     low % COROI_CHUNK_BYTES / sizeof(struct coroi_rec))
 		  : NULL;
 }
 

@@ -65,7 +65,7 @@
 #define COROI_CHUNKS_MAX       (1u << 15)
 #define COROI_CHUNK_IDS        (1u << (32 - COROI_CHUNK_INDEX_BITS)) /* that an index can name */
 
-_Static_assert(COROI_CHUNK_RECORDS == 1u << COROI_CHUNK_INDEX_BITS, "an index is chunk and place");
+_Static_assert(COROI_CHUNK_RECORDS == 1u << COROI_CHUNK_INDEX_BITS, "an index is chunk and number");
 
 struct coro_scheduler;
 
@@ -291,10 +291,10 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 }
 
 /*
- * A name is a number that no other coroutine of the process ever has: place << 32 | generation. The
- * place is the low half of the record's address. Where two records have the same place, their
- * chunks have different ranks, and so different generations. The bits of COROI_NAME_FREE are 0 in
- * each name, and free for others' use. No name is 0.
+ * A name is a number that no other coroutine of the process ever has: low << 32 | generation. low
+ * is the low half of the record's address. Where two records have the same low half, their chunks
+ * have different ranks, and so different generations. The bits of COROI_NAME_FREE are 0 in each
+ * name, and free for others' use. No name is 0.
  *
  * A coroutine is named only after it has escaped (COROI_F_NAMED), since the record of another
  * passes on to the next coroutine with its generation.
@@ -303,14 +303,14 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 #define COROI_NAME_FREE  (UINT64_C(63) << COROI_NAME_SHIFT)
 _Static_assert(sizeof(struct coroi_rec) == 64, "no address of a record has these bits");
 
-/* coroi_generation, coroi_place - the halves of the name of r, a coroutine that has not ended.
+/* coroi_generation, coroi_low - the halves of the name of r, a coroutine that has not ended.
  * Relaxed, and half of the wake word: while r has not ended, nobody changes that half. */
 static inline uint32_t coroi_generation(const struct coroi_rec *r)
 {
 	return at_load_rlx((const coroi_half *)&r->wake + 1);
 }
 
-static inline uint32_t coroi_place(const struct coroi_rec *r)
+static inline uint32_t coroi_low(const struct coroi_rec *r)
 {
 	return (uint32_t)(uintptr_t)r;
 }
@@ -325,7 +325,7 @@ static inline uint64_t coroi_name(const struct coroi_rec *r)
 	return (uint64_t)(uintptr_t)r << COROI_NAME_SHIFT | gen;
 }
 
-/* coroi_named - the record whose place and rank are in a name; NULL: there is none. */
+/* coroi_named - the record whose low half and rank are in a name; NULL: there is none. */
 struct coroi_rec *coroi_named(uint64_t name);
 
 /* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. The
@@ -355,8 +355,8 @@ static inline struct coroi_rec *coroi_known(uint32_t index)
 static inline struct coroi_rec *coroi_at(uint32_t index)
 {
 	struct coroi_chunk *c = coroi_chunk_at(index);
-	uint32_t place = coroi_record_number(index);
-	return c && place ? (struct coroi_rec *)c + place : NULL;
+	uint32_t number = coroi_record_number(index);
+	return c && number ? (struct coroi_rec *)c + number : NULL;
 }
 
 #endif

@@ -160,7 +160,7 @@ static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coro
 	return r;
 }
 
-/* send - have r, which is filled in, start on w, another worker than the caller. */
+/* send - hand r, which is filled in, to w, another worker than the caller, to start there. */
 static void send(struct coroi_worker *w, struct coroi_rec *r, bool daemon, coro_handle *out)
 {
 	at_store_rlx(&r->home, w->id);

@@ -13,10 +13,10 @@
 bool coroi_search(struct coroi_worker *w);
 
 /* coroi_stir_look - w is busy and shares its work, and has just looked at the clock: has another
- * worker far more to do? Then w is to go to its native stack, and stir. Inside w's door. Cost: a
- * peek every 200 us.
- * coroi_stir - take half of the difference. Thread: w's, on its native stack, in no door: two that
- * stir, each knocking at the other's door, do not wait for each other. Blocking: as a steal. */
+ * worker far more to do? Then w is to go to its native stack, and stir. The caller is inside w's
+ * door. Cost: a peek every 200 us. coroi_stir - take half of the difference. Thread: w's, on its
+ * native stack, in no door: two that stir, each knocking at the other's door, do not wait for each
+ * other. Blocking: as a steal. */
 void coroi_stir_look(struct coroi_worker *w);
 void coroi_stir(struct coroi_worker *w);
 

@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 	return false;
 }
 
-/* coroi_task_keeps - w keeps something. In w's door. */
+/* coroi_task_keeps - w keeps something. The caller is in w's door. */
 static inline bool coroi_task_keeps(const struct coroi_worker *w)
 {
 	return w->tasks.kept;
@@ -176,7 +176,7 @@ static inline void *coroi_task_here(const struct coroi_worker *w)
 }
 
 /* coroi_room - what the room of tasks keeps for w, from coroi_here; NULL: nothing.
- * coroi_room_of - its place, which is written when w's scheduler has its room, once. */
+ * coroi_room_of - where that is written, once, when w's scheduler has its room. */
 static inline void *coroi_room(const struct coroi_worker *w)
 {
 	return at_load_acq(&w->tasks.room); /* pairs with the store: what is there is seen whole */

@@ -204,9 +204,9 @@ static inline __attribute__((always_inline)) bool coroi_wake_here(struct coroi_w
 	return false;
 }
 
-/* coroi_errand - suspend me, the current coroutine of w, in a committed wait for its event, and
- * then have the native stack call run(w, arg) once, in no door. Returns: the code that me was
- * resumed with. */
+/* coroi_errand - suspend me, the current coroutine of w, in a committed wait for its event. The
+ * native stack then calls run(w, arg) once, in no door. Returns: the code that me was resumed
+ * with. */
 static inline int coroi_errand(struct coroi_worker *w, struct coroi_rec *me,
 			       enum coro_wait_kind what,
 			       void (*run)(struct coroi_worker *w, void *arg), void *arg)
@@ -231,9 +231,9 @@ static inline enum coro_wait_kind coroi_waits_for(const struct coroi_rec *r)
 	return (enum coro_wait_kind)r->waits;
 }
 
-/* coroi_elsewhere_begin - have this thread, which is no worker, go on with r. An errand has
- * suspended r, and nobody else goes on with r. *native: where the thread's own context is saved.
- * Returns after r has called coroi_elsewhere_end. */
+/* coroi_elsewhere_begin - this thread, which is no worker, goes on with r. An errand has suspended
+ * r, and nobody else goes on with r. *native: where the thread's own context is saved. Returns
+ * after r has called coroi_elsewhere_end. */
 static inline void coroi_elsewhere_begin(struct coroi_rec *r, void **native)
 {
 	void *fake = NULL;

@@ -444,8 +444,8 @@ static inline bool coroi_is_task(const struct coroi_rec *r)
 	return r->fn == coroi_tasks.fn;
 }
 
-/* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as
- * `settle`. */
+/* coroi_tasks_settle_locked - settle what w keeps, if there is any. The caller is in w's door.
+ * Returns: as `settle`. */
 static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
 {
 	return coroi_unlikely(w->tasks.kept) &&

@@ -39,15 +39,15 @@ static bool is_used(const struct coro_chan *c)
 	return c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back;
 }
 
-/* destroy - the end of c but for its memory. kept: for Go. The locks of the ends are taken without
+/* destroy - the end of c but for its memory. of_go: for Go. The locks of the ends are taken without
  * a look at `dead`, so c is closed as well, and empty. */
-static int destroy(struct coro_chan *c, bool kept)
+static int destroy(struct coro_chan *c, bool of_go)
 {
 	int status = coroi_object_enter_end(&c->object);
 
 	if (status)
 		return status;
-	if (c->kept != kept) {
+	if (c->of_go != of_go) {
 		status = CORO_EPERM;
 	} else if (is_used(c)) {
 		status = CORO_EBUSY;
@@ -72,7 +72,7 @@ int coro_chan_free(coro_chan *c)
 
 void coroi_chan_keep(coro_chan *c)
 {
-	c->kept = true;
+	c->of_go = true;
 	c->sample = COROI_SAMPLES;
 }
 

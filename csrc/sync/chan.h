@@ -66,7 +66,7 @@ struct coro_chan {
 	/* 0: open; CORO_ECLOSED; CORO_EINVAL: destroyed. What a send returns, and a receive that
 	 * finds no value */
 	int8_t closed;
-	bool kept;      /* Go refers to the channel: C does not free it */
+	bool of_go;     /* Go refers to the channel: C does not free it */
 	uint8_t sample; /* see COROI_SAMPLED. Atomic, relaxed: written by Go */
 
 	/* Line 3: what receivers write. */

@@ -195,7 +195,7 @@ static inline bool try_lock(coro_mutex *p)
 		if (coroi_unlikely(!coroi_is_pinned_named(me) || m->owner))
 			return false;
 		at_store_rlx(owner_half(m, 0), coroi_generation(me));
-		at_store_rlx(owner_half(m, 1), coroi_place(me));
+		at_store_rlx(owner_half(m, 1), coroi_low(me));
 		return true;
 	}
 	return coroi_likely(!m->object.home && coroi_is_named(me) &&
@@ -214,7 +214,7 @@ static inline bool try_unlock(coro_mutex *p)
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	if (w == m->object.worker) {
-		if (coroi_unlikely(*owner_half(m, 1) != coroi_place(me) ||
+		if (coroi_unlikely(*owner_half(m, 1) != coroi_low(me) ||
 				   *owner_half(m, 0) != coroi_generation(me)))
 			return false;
 		at_store_rlx(&m->owner, 0);

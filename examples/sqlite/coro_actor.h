@@ -200,8 +200,8 @@ int coro_message_take(coro_message *m, coro_buffer *out);
 
 /*
  * coro_actor_send_until - as coro_actor_send, but where the actor's kind has a room, and that is
- * full, wait until the deadline for a place. coro_actor_send and its like return CORO_EOVERFLOW
- * then. coro_actor_send_many takes all its places or none. A message has its place until it is
+ * full, wait until the deadline for a space. coro_actor_send and its like return CORO_EOVERFLOW
+ * then. coro_actor_send_many takes all its spaces or none. A message has its space until it is
  * handled. coro_actor_drain, coro_actor_stop and coro_actor_send_urgent need none.
  *
  * Suspends; a thread waits.

@@ -158,7 +158,7 @@ func DeclareBrief(fn uintptr) Status {
 
 // LateFunctions is how many functions are brief no longer since they were late.
 func LateFunctions() int {
-	return int(atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.coroi_brief_lost))))
+	return int(atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.coroi_brief_revoked))))
 }
 
 // TakeLate returns a function that is brief no longer since it was late, each once; 0: there is

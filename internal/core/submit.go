@@ -479,8 +479,8 @@ func (s *Scheduler) Refund(n uint32) {
 	C.coroi_slab_refund(&s.c.slab, C.uint32_t(n))
 }
 
-// Collect has the workers give up the credit that they keep in hand: the second half of G1. The
-// submitters are the caller's business, by Unload.
+// Collect takes the credit that the workers keep in hand: the second half of G1. The submitters are
+// the caller's business, by Unload.
 func (s *Scheduler) Collect() {
 	crossing()
 	C.coroi_collect(s.c)

@@ -60,8 +60,8 @@ void testbody_spins_when_woken(void *arg, void *result);
  * 42, also if the park has failed, but then the body has ended as canceled. */
 void testbody_computes(void *arg, void *result);
 
-/* testbody_children - spawn n children, 100 at most, each of which computes for so long, and join
- * them. result: int64_t, how many ran on the thread on which this function began. */
+/* testbody_children - spawn n children, 100 at most, that compute for so long each, and join them.
+ * result: int64_t, how many ran on the thread on which this function began. */
 struct testbody_children {
 	uint64_t n, ns;
 };

@@ -15,7 +15,7 @@ void testbody_fd_echo(void *arg, void *result);
 
 /* testbody_serve_echo - a connection of coro_serve: each request, of up to 512 bytes, comes back.
  * The request '!' is answered with the worker's number, '.' never. testbody_connections - how many
- * there are now, and *most: at most so far, of which it makes 0. */
+ * there are now, and *most: at most so far; it makes that 0. */
 void testbody_serve_echo(void *arg, void *result);
 uint32_t testbody_connections(uint32_t *most);
 

@@ -43,7 +43,7 @@ func (k *Kind[S, M]) spawn(h *hold, key string) (actor.Ref[[]*delivery], error) 
 
 func (a *activation[S, M]) caller() caller { return caller{a.h.n, address{a.k.name, a.key}} }
 
-// Started has the actor end when it is idle.
+// Started lets the actor end when it is idle.
 func (a *activation[S, M]) Started(c *actor.Context[[]*delivery]) error {
 	a.self = c.Self()
 	c.Passivate(a.h.n.o.Idle)

@@ -49,7 +49,7 @@ func (d *deserted) ask(t *testing.T, number int) {
 	require.Equal(t, number, got)
 }
 
-// age has the members written many times, so that the next tokens are far from the first ones.
+// age writes the members many times, so that the next tokens are far from the first ones.
 func (d *deserted) age(t *testing.T) {
 	ctx := within(t, 30*time.Second)
 	revision := uint64(0)

@@ -55,11 +55,11 @@ TEST(brief_is_declared_and_lost_by_being_late)
 	CHECK(coroi_brief_doubted(counts));
 	coroi_brief_in_time(counts);
 	CHECK(!coroi_brief_late(counts, true));
-	CHECK_EQ(coroi_brief_lost, 0);
+	CHECK_EQ(coroi_brief_revoked, 0);
 	CHECK(coroi_brief_late(counts, true));
 	CHECK(!coroi_brief_late(counts, true)); /* told once */
 	coroi_brief_in_time(counts);
-	CHECK_EQ(coroi_brief_lost, 1);
+	CHECK_EQ(coroi_brief_revoked, 1);
 	CHECK(!coroi_is_brief(counts));
 	CHECK_EQ(coroi_brief_declare(counts), CORO_OK);
 	CHECK(!coroi_is_brief(counts)); /* for as long as the process lives */

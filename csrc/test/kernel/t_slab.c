@@ -159,7 +159,7 @@ TEST(slab_names_differ)
 	for (uint64_t i = 0; i < COROI_RANKS; i++) {
 		r[i] = named(&s[i], at + (i << COROI_NAME_SHIFT));
 		CHECK(r[i] != NULL);
-		CHECK_EQ(coroi_place(r[i]), coroi_place(r[0]));
+		CHECK_EQ(coroi_low(r[i]), coroi_low(r[0]));
 		CHECK(coroi_named(coroi_name(r[i])) == r[i]);
 		for (uint64_t k = 0; k < i; k++)
 			CHECK(coroi_name(r[i]) != coroi_name(r[k]));
