@@ -14,8 +14,8 @@ package border
 
 import "embed"
 
-// Sources are this room's files. They are embedded so that the go command compiles package csrc
-// again, which imports this one, when a file changes: csrc/border.c includes them.
+// Sources are this room's files. They are embedded so that the go command compiles package core
+// again, which imports this one, when a file changes: internal/core/border.c includes them.
 //
 //go:embed *.c *.h
 var Sources embed.FS

@@ -47,7 +47,7 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// csrc.go - schedulers, figures, status codes.
+// core.go - schedulers, figures, status codes.
 
 func init() {
 	// Go's own handlers are installed by now. The core hands every signal on to them: faults in
