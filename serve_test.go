@@ -799,6 +799,27 @@ func adopt(t *testing.T, s *coro.Scheduler, c net.Conn) coro.FD {
 	return f
 }
 
+// A worker that waits for descriptors sleeps in a set of them, which takes two more.
+func TestAWorkerThatWaitsForDescriptorsNeedsTwoMore(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(list)
+	}
+	s := newScheduler(t, coro.WithWorkers(1))
+	ours, theirs := connected(t)
+	f := adopt(t, s, ours)
+	before := open()
+	task, err := echo.Start(s, testbody.FDEcho{FD: uint64(f)})
+	require.NoError(t, err)
+	eventually(t, func() bool { return s.Stats().Awake == 0 }, "it waits for the first byte")
+	assert.Equal(t, before+2, open())
+	require.NoError(t, theirs.Close())
+	_, err = task.Wait(soon(t))
+	require.NoError(t, err)
+	finish(t, s)
+}
+
 func TestAdoptedConnectionsAreServedByC(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	var all sync.WaitGroup

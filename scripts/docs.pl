@@ -13,6 +13,9 @@
 # 2. A file with atomic operations tells its protocol in numbered steps at its head, or it is named in
 #    memory-order.md (by its path, where another file has its name), or the first sentence of its head
 #    names a file of its directory that does so.
+# 3. Each line of limits.md under "Slow", "Unfair" and "Missing" ends with "Shown by" and the names of
+#    tests (of Go, or of C by TEST) or rows of the benchmark (bench/EXPERIMENT/ROW: the row's name begins
+#    so). Under "Missing" it may end with "By design." instead: at most so many do as stands below.
 use strict;
 use warnings;
 use File::Basename;
@@ -191,21 +194,72 @@ sub check_order {
 	}
 }
 
-sub check { @found = (); check_tables(); check_order(); return @found }
+my $limits = 'docs/limits.md';
+my $by_design = 9; # lines of limits.md; a new one has to be argued for
+
+# names - of all tests, and of the experiments with the texts that their rows' names are made of.
+sub names {
+	my (%test, %row);
+	for my $file (files('*_test.go')) { $test{$_} = 1 for text($file) =~ /^func ((?:Test|Example|Benchmark)\w+)\(/mg }
+	for my $file (files('csrc/test/*.c')) { $test{$_} = 1 for text($file) =~ /^TEST\((\w+)/mg }
+	my $in = 'bench/internal/experiments';
+	for my $file (grep { !/_test\.go$/ } files("$in/*.go")) {
+		my $text = text($file);
+		my @names = $text =~ /^\t\tName:\s+"([\w-]+)",$/mg or next;
+		my ($stem) = $file =~ /(\w+)\.go$/;
+		my $texts = join "\n", map { code($_) =~ /"([^"\n]*)"/g } files("$in/${stem}*.go");
+		$row{$_} = $texts for @names;
+	}
+	return (\%test, \%row);
+}
+
+sub check_limits {
+	my ($test, $row) = names();
+	my $designed = 0;
+	my $section = '';
+	for my $block (split /^(?=- |#|\S.*:$)/m, text($limits)) {
+		$section = $1 if $block =~ /^## (.*)/;
+		next unless $section =~ /^(Slow|Unfair|Missing)$/ && $block =~ /^- (.{1,40})/;
+		my $line = $1;
+		if ($block =~ /\bBy\s+design\.\s*$/) {
+			$designed++;
+			fail "$limits: \"$line\" is by design, which is for what is missing" unless $section eq 'Missing';
+			next;
+		}
+		my ($shown) = $block =~ /Shown\s+by\s+([^.]*)\.\s*$/;
+		fail "$limits: \"$line\" names no test that shows it (Shown by `TestX`.)" unless $shown;
+		for my $name (($shown // '') =~ /`([^`]*)`/g) {
+			my ($experiment, $of) = $name =~ m{^bench/([\w-]+)(?:/([\w-]+))?$};
+			my $begins = quotemeta($of // '');
+			next if $experiment ? ($row->{$experiment} // "\0") =~ /^$begins/m && $row->{$experiment}
+				: $test->{$name};
+			fail "$limits: there is no $name, which is to show \"$line\"";
+		}
+	}
+	fail "$limits: $designed lines are by design, at most $by_design: write a test" if $designed > $by_design;
+}
+
+sub check { @found = (); $_->() for @_ ? @_ : (\&check_tables, \&check_order, \&check_limits); return @found }
 
 # plant - a copy of the tree with one change: the check has to name what is expected.
 sub self_test {
 	my @faults = (
 		['a wrong row', $design, sub { s/(\| `batch\.h`, `batch\.c` \|)[^\n]*/$1 something else |/ },
-			qr/run scripts\/docs\.pl --write/],
+			qr/run scripts\/docs\.pl --write/, \&check_tables],
 		['a new head', 'csrc/kernel/deque.h', sub { s/deque\.h - a/deque.h - another/ },
-			qr/run scripts\/docs\.pl --write/],
-		['no head', 'csrc/kernel/deque.h', sub { s/deque\.h - // }, qr/deque\.h: its first comment/],
-		['a table left out', $design, sub { s/<!-- files: csrc\/io -->// }, qr/no table of csrc\/io/],
+			qr/run scripts\/docs\.pl --write/, \&check_tables],
+		['no head', 'csrc/kernel/deque.h', sub { s/deque\.h - // }, qr/deque\.h: its first comment/, \&check_tables],
+		['a table left out', $design, sub { s/<!-- files: csrc\/io -->// }, qr/no table of csrc\/io/, \&check_tables],
 		['an atomic without argument', 'csrc/base/abi.c', sub { $_ .= "int f(int *p) { return at_load_acq(p); }\n" },
-			qr/abi\.c: nothing says why/],
-		['the same in Go', 'once.go', sub { $_ .= "var word atomic.Uint32\n" }, qr/once\.go: nothing says why/],
-		['an argument left out', $order, sub { s/`resolve\.c`/`a file`/ }, qr/resolve\.c: nothing says why/],
+			qr/abi\.c: nothing says why/, \&check_order],
+		['the same in Go', 'once.go', sub { $_ .= "var word atomic.Uint32\n" }, qr/once\.go: nothing says why/, \&check_order],
+		['an argument left out', $order, sub { s/`resolve\.c`/`a file`/ }, qr/resolve\.c: nothing says why/, \&check_order],
+		['a dead test', $limits, sub { s/`fd_wait_holds_the_end_off`/`fd_wait_ends`/ }, qr/there is no fd_wait_ends/, \&check_limits],
+		['a dead test of Go', $limits, sub { s/TestCrowdHook`/TestCrowd`/ }, qr/there is no TestCrowd\b/, \&check_limits],
+		['a dead row', $limits, sub { s{`bench/wait/cold`}{`bench/wait/warm`} }, qr{there is no bench/wait/warm}, \&check_limits],
+		['a limit without a test', $limits, sub { s/ Shown by `TestStatsByFunc`// }, qr/names no test/, \&check_limits],
+		['slow by design', $limits, sub { s/Shown by `bench\/spawn`/By design/ }, qr/which is for what is missing/, \&check_limits],
+		['one more by design', $limits, sub { s/Shown by `TestStatsByFunc`/By design/ }, qr/lines are by design/, \&check_limits],
 	);
 	my $copy = tempdir(CLEANUP => 1);
 	my @copied = files(map { "*.$_" } qw(c h S go md pl sh json));
@@ -218,10 +272,10 @@ sub self_test {
 	print STDERR "docs.pl: without a fault there is: @clean\n" if @clean;
 	my $bad = @clean;
 	for (@faults) {
-		my ($what, $file, $change, $expected) = @$_;
+		my ($what, $file, $change, $expected, $check) = @$_;
 		my $was = text($file);
 		{ local $_ = $was; $change->(); $_ ne $was or die "$what: $file has no place for it\n"; put($file, $_) }
-		my @is = check();
+		my @is = check($check);
 		grep { /$expected/ } @is or $bad = print STDERR "docs.pl: planted, and not found: $what\n";
 		put($file, $was);
 	}
