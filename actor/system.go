@@ -19,8 +19,8 @@
 //
 // An executor is a goroutine that calls behaviours, one after the other. So a behaviour must not
 // wait: for a channel, for input, in Sleep. One that waits is spawned with [Waiting]: its turns
-// have goroutines. A turn of an actor ends after 20 µs, and the actor goes to the back of the
-// queue. An idle system uses no CPU. The package needs no cgo.
+// have goroutines. A turn of an actor ends after some messages, by the clock, and the actor goes
+// to the back of the queue. An idle system uses no CPU. The package needs no cgo.
 //
 // The package works in a bubble of testing/synctest if the System is made there, and used there
 // alone. Its timers go by the bubble's clock, and an actor that rests is durably blocked. What

@@ -16,6 +16,11 @@
 # 3. Each line of limits.md under "Slow", "Unfair" and "Missing" ends with "Shown by" and the names of
 #    tests (of Go, or of C by TEST) or rows of the benchmark (bench/EXPERIMENT/ROW: the row's name begins
 #    so). Under "Missing" it may end with "By design." instead: at most so many do as stands below.
+# 4. README.md, the pages of docs for users, and the text of package documentation have no price in ns
+#    or us but in blocks that are filled in (<!-- figures: ... -->) and in code. A figure that is a
+#    constant of the code names it, 20 us<!--COROI_CHAIN_NS*2-->, in Go package.name, and equals it.
+#    benchmarks.md, measured.md and rent.md are records of what was measured, and left out.
+# 5. A doc comment of the packages of the root module, which users import, has at most 40 lines, a screen: the rest is a page's.
 use strict;
 use warnings;
 use File::Basename;
@@ -239,7 +244,87 @@ sub check_limits {
 	fail "$limits: $designed lines are by design, at most $by_design: write a test" if $designed > $by_design;
 }
 
-sub check { @found = (); $_->() for @_ ? @_ : (\&check_tables, \&check_order, \&check_limits); return @found }
+my $unit = '(?:ns|us|µs)\b';
+my $figure = '[\d.,]*\d';
+my %constant; # name => its values in ns, or plain numbers
+
+# constants - those of C, and those of Go as package.name.
+sub constants {
+	%constant = ();
+	for my $file (files('csrc/*/*.h')) {
+		my $text = text($file);
+		push @{$constant{$1}}, $2 while $text =~ /^#define (\w+)\s+(\d+)/mg;
+	}
+	for my $file (grep { !/_test\.go$/ } files('*.go')) {
+		my $text = text($file);
+		my ($package) = $text =~ /^package (\w+)/m or next;
+		while ($text =~ /^(?:const |\t)(\w+)\s+= ([\d_]+)?(?: \* )?(?:time\.(Nano|Micro|Milli)?(?:s|S)econd)?(?: \/\/.*)?$/mg) {
+			my ($name, $n, $unit) = ($1, $2 // 1, $3);
+			$n =~ tr/_//d;
+			push @{$constant{"$package.$name"}}, $n * ({Micro => 1e3, Milli => 1e6}->{$unit // ""} // 1);
+		}
+	}
+}
+
+# value - of a product or quotient of constants and numbers; undef: there is none.
+sub values_of {
+	my ($expression) = @_;
+	my @is = (1);
+	my $by = '*';
+	for (split m{([*/])}, $expression) {
+		if (m{^[*/]$}) { $by = $_; next }
+		my @of = /^\d+$/ ? ($_) : @{$constant{$_} // []};
+		@is = map { my $x = $_; map { $by eq '*' ? $x * $_ : $x / $_ } @of } @is;
+	}
+	return @is;
+}
+
+# check_prices_of - the text of a page, without code.
+sub check_prices_of {
+	my ($page, $text) = @_;
+	while ($text =~ /((?:$figure to )?$figure)\s*($unit)(?:<!--([^>]*)-->)?/g) {
+		my ($said, $in, $names) = ($1, $2, $3);
+		if (!defined $names) {
+			fail "$page: \"$said $in\" is a price, or a constant without its name: say \"about a cgo call\", ",
+				"fill it in, or write $said $in<!--NAME-->";
+			next;
+		}
+		my @said = map { s/,//gr * ($in eq 'ns' ? 1 : 1000) } split / to /, $said;
+		for my $name (split ' ', $names) {
+			my $n = shift @said // 0;
+			grep { abs($_ - $n) < 1 } values_of($name) or fail "$page: \"$said $in\" is not $name";
+		}
+		fail "$page: \"$said $in\" has no name for each figure" if @said;
+	}
+}
+
+sub check_prices {
+	constants();
+	for my $page ('README.md', grep { !m{/(benchmarks|measured|rent)\.md$} && dirname($_) eq 'docs' } files('docs/*.md')) {
+		my $text = text($page);
+		$text =~ s/<!-- figures:.*?<!-- end -->//gs;
+		$text =~ s/^\s*```.*?^\s*```//gms;
+		$text =~ s/`[^`]*`//g;
+		check_prices_of($page, $text);
+	}
+	for my $file (grep { !/_test\.go$/ && !m{^(bench|examples|models|internal|csrc)/} } files('*.go')) {
+		my ($doc) = grep { /^Package / } go_comments($file);
+		check_prices_of($file, $doc) if $doc;
+	}
+}
+
+sub check_screens {
+	for my $file (grep { !/_test\.go$/ && !m{(^|/)(internal|testdata)/|^(bench|examples|models|csrc|cmd|x)/} } files('*.go')) {
+		my $text = text($file);
+		while ($text =~ m!((?:^//[^\n]*\n)+)((?:package|func|type|const|var)\b[^\n{]*)!mg) {
+			my ($comment, $of) = ($1, $2);
+			my $lines = $comment =~ tr/\n//;
+			fail "$file: the doc comment of \"$of\" has $lines lines, at most 40: move the rest to docs" if $lines > 40;
+		}
+	}
+}
+
+sub check { @found = (); $_->() for @_ ? @_ : (\&check_tables, \&check_order, \&check_limits, \&check_prices, \&check_screens); return @found }
 
 # plant - a copy of the tree with one change: the check has to name what is expected.
 sub self_test {
@@ -260,6 +345,13 @@ sub self_test {
 		['a limit without a test', $limits, sub { s/ Shown by `TestStatsByFunc`// }, qr/names no test/, \&check_limits],
 		['slow by design', $limits, sub { s/Shown by `bench\/spawn`/By design/ }, qr/which is for what is missing/, \&check_limits],
 		['one more by design', $limits, sub { s/Shown by `TestStatsByFunc`/By design/ }, qr/lines are by design/, \&check_limits],
+		['a price', 'docs/calls.md', sub { $_ .= "\nIt costs 33 ns.\n" }, qr/"33 ns" is a price/, \&check_prices],
+		['a price in the docs of a package', 'coro.go', sub { s/^package/\/\/ It costs 33 ns.\npackage/m }, qr/"33 ns" is a price/, \&check_prices],
+		['a constant that has changed', 'csrc/kernel/policy.h', sub { s/(COROI_WAITS_TURN_NS) \d+/$1 30000/ },
+			qr/"20 µs" is not COROI_WAITS_TURN_NS/, \&check_prices],
+		['one of Go', 'tuning.go', sub { s/(budgetTurn = )\d+/${1}30/ }, qr/"20 µs" is not coro\.budgetTurn/, \&check_prices],
+		['a doc comment that is too long', 'call.go', sub { s!^// Call runs!"// x\n" x 41 . $&!me },
+			qr/doc comment of "func .*Call/, \&check_screens],
 	);
 	my $copy = tempdir(CLEANUP => 1);
 	my @copied = files(map { "*.$_" } qw(c h S go md pl sh json));
