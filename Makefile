@@ -51,6 +51,8 @@ check: ## layout and size of the code, what keeps modules from being installed, 
 	scripts/floors.sh --self-test
 	scripts/words.sh
 	scripts/words.sh --self-test
+	scripts/labels.sh
+	scripts/labels.sh --self-test
 	scripts/docs.pl
 	scripts/docs.pl --self-test
 	scripts/shape.sh --check

@@ -16,33 +16,33 @@ import (
 // the next one.
 //
 //	state              what is done, and the next state
-//	C1  it begins      lend looks at ctx, f and s, and lends the thread to the coroutine: C2 to
-//	                   C4, C6 or C7. If ctx has a deadline, if f is pinned or a daemon, or if s
-//	                   lends nothing, nothing is lent: C2
-//	C2  LendNone       no worker sleeps. The coroutine is started as by StartContext: C5. If ctx
-//	                   has a deadline, and a worker sleeps, the start is a lend: C5 or C6. The
-//	                   task comes first there, since the body may ask for the deadline, which is
-//	                   the task's
-//	C3  LendCalls      the coroutine calls Go. If ctx never ends, the goroutine makes the call,
-//	                   and lends its thread once more (callHere): C3, C4 or C6. Else the
-//	                   coroutine gets a task, and the offload pool makes the call: C5
-//	C4  LendSuspended  the coroutine goes on on the workers, and gets a task: C5
-//	C5  callWaits      the goroutine waits for the task: the end
-//	C6  LendEnded      the result is there: the end
-//	C7  below 0        nothing was started, and the outcome is an error: the end
+//	CAL1  it begins lend looks at ctx, f and s, and lends the thread to the coroutine: CAL2 to
+//	                   CAL4, CAL6 or CAL7. If ctx has a deadline, if f is pinned or a daemon, or
+//	                   if s lends nothing, nothing is lent: CAL2
+//	CAL2  LendNone no worker sleeps. The coroutine is started as by StartContext: CAL5. If ctx
+//	                   has a deadline, and a worker sleeps, the start is a lend: CAL5 or CAL6.
+//	                   The task comes first there, since the body may ask for the deadline,
+//	                   which is the task's
+//	CAL3  LendCalls the coroutine calls Go. If ctx never ends, the goroutine makes the call,
+//	                   and lends its thread once more (callHere): CAL3, CAL4 or CAL6. Else the
+//	                   coroutine gets a task, and the offload pool makes the call: CAL5
+//	CAL4  LendSuspended the coroutine goes on on the workers, and gets a task: CAL5
+//	CAL5  callWaits the goroutine waits for the task: the end
+//	CAL6  LendEnded the result is there: the end
+//	CAL7  below 0 nothing was started, and the outcome is an error: the end
 //
-// An error of C1 or C2 is the end, too: nothing was started.
+// An error of CAL1 or CAL2 is the end, too: nothing was started.
 //
-// C1 asks ctx whether it has ended, may end, and has a deadline; it asks context.Background()
-// nothing. What a task needs of ctx (startcontext.go) is asked in C2, or the first time that C3 or
-// C4 comes. There the coroutine runs already. If ctx then panics, or if the function that C3 calls
-// ends the goroutine, the coroutine goes on without the goroutine (leave).
+// CAL1 asks ctx whether it has ended, may end, and has a deadline; it asks context.Background()
+// nothing. What a task needs of ctx (startcontext.go) is asked in CAL2, or the first time that CAL3
+// or CAL4 comes. There the coroutine runs already. If ctx then panics, or if the function that CAL3
+// calls ends the goroutine, the coroutine goes on without the goroutine (leave).
 //
-// In a bubble of testing/synctest C2 refuses a context that may end. Nobody outside is to ask such
-// a context: C3 makes the call in any case, and the task of C4 has another context. C5 cancels the
-// coroutine, since the goroutine cannot wait.
+// In a bubble of testing/synctest CAL2 refuses a context that may end. Nobody outside is to ask
+// such a context: CAL3 makes the call in any case, and the task of CAL4 has another context. CAL5
+// cancels the coroutine, since the goroutine cannot wait.
 
-// callWaits is C5.
+// callWaits is CAL5.
 const callWaits = core.LendNone + 1
 
 // Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
@@ -85,7 +85,7 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	return *(*R)(l.Result()), nil
 }
 
-// lend is C1. On an error it returns LendNone.
+// lend is CAL1. On an error it returns LendNone.
 func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointer, l *core.Lend) (
 	core.Outcome, error,
 ) {
@@ -118,7 +118,7 @@ func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointe
 	return s.core.Lend(l, spec, arg, core.JoinLender, false, budget), nil
 }
 
-// callOn is Call from the state at on, or from an error of C1. It returns the task, if it has
+// callOn is Call from the state at on, or from an error of CAL1. It returns the task, if it has
 // waited for that.
 //
 //go:noinline
@@ -133,36 +133,36 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 	}()
 	for err == nil {
 		switch at {
-		case core.LendNone: // C2
+		case core.LendNone: // CAL2
 			at = callWaits
 			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
 				at = core.LendEnded
 			} else if l.Outcome() == core.LendCalls {
 				s.offload.Give(l.Call())
 			}
-		case core.LendCalls: // C3
+		case core.LendCalls: // CAL3
 			if own.ask(ctx); own.ctx.Done() == nil || bubble.In() {
 				at = s.callHere(own.ctx, l)
 				break
 			}
 			t, at = taskOf[R](own, s, l), callWaits
 			s.offload.Give(l.Call())
-		case core.LendSuspended: // C4
+		case core.LendSuspended: // CAL4
 			if own.ask(ctx); bubble.In() {
 				own.drop()
 				own = startContext{ctx: background}
 			}
 			t, at = taskOf[R](own, s, l), callWaits
-		case callWaits: // C5
+		case callWaits: // CAL5
 			if r, err = t.Wait(ctx); err == ErrBubble {
 				t.Cancel()
 			}
 			return t, r, err
-		case core.LendEnded: // C6
+		case core.LendEnded: // CAL6
 			own.drop()
 			r, err = ended[R](s, l)
 			return nil, r, err
-		default: // C7
+		default: // CAL7
 			err = statusError(core.Status(at), ofScheduler)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *Scheduler) callHere(ctx context.Context, l *core.Lend) core.Outcome {
 	return at
 }
 
-// taskOf makes the task of a coroutine that was started by a lend, and is at C3 or C4.
+// taskOf makes the task of a coroutine that was started by a lend, and is at CAL3 or CAL4.
 func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
 	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
 		hooks: &taskHooks{ctx: own.ctx}}
@@ -205,8 +205,8 @@ func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
 	return t
 }
 
-// leave is for a goroutine that leaves its call in C3 or C4, by a panic or by runtime.Goexit: the
-// coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
+// leave is for a goroutine that leaves its call in CAL3 or CAL4, by a panic or by runtime.Goexit:
+// the coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
 func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome) {
 	t := taskOf[None](startContext{ctx: background}, s, l)
 	if own.ctx == nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // A goroutine that waits at a channel without room looks at a waiter of its own before it sleeps:
-// step Q4 of waitq.h. So the waiter is in the channel's queue from the start, and one who comes to
-// the other end hands the value over without a wake. All of that goes without cgo.
+// step WTQ4 of waitq.h. So the waiter is in the channel's queue from the start, and one who comes
+// to the other end hands the value over without a wake. All of that goes without cgo.
 
 // A meeting is a waiter in C memory, to be used again.
 type meeting struct{ g core.GoWaiter }

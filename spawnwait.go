@@ -12,7 +12,8 @@ import (
 )
 
 // A creditQueue has the goroutines that wait in SpawnWait, the first come in front. Each waits for
-// a credit, the right to start one coroutine. The steps G1 to G4 are told in csrc/kernel/slab.h.
+// a credit, the right to start one coroutine. The steps CRD1 to CRD4 are told in
+// csrc/kernel/slab.h.
 type creditQueue struct {
 	length atomic.Int32 // of waiting; racy without mu
 	busy   atomic.Bool  // demand is not Unwanted; racy without mu
@@ -69,7 +70,7 @@ func (q *creditQueue) enter(s *Scheduler) (w *creditWaiter, first bool) {
 		return w, false
 	}
 	first = q.demand == core.Unwanted
-	q.want(s, core.Wanted) // G1: before the look at what there is
+	q.want(s, core.Wanted) // CRD1: before the look at what there is
 	q.grant(s, first)
 	return w, first
 }
@@ -106,7 +107,7 @@ func (q *creditQueue) want(s *Scheduler, d core.Demand) {
 	}
 }
 
-// serve is G4: credit may have come back.
+// serve is CRD4: credit may have come back.
 func (q *creditQueue) serve(s *Scheduler) {
 	if !q.busy.Load() {
 		return

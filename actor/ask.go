@@ -16,11 +16,11 @@ type asked interface{ fail(gen uint32, err error) }
 // A question is where an asker waits for the answer. state has a generation; its last bit says
 // whether there is an answer.
 //
-//	Q1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)
-//	Q2  asker that gives up: goes on to the next generation by a compare-and-swap. If that fails
-//	    an answer is there, or on its way
-//	Q3  asker: reads the answer, goes on to the next generation, and keeps the question for
-//	    later
+//	GAS1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)
+//	GAS2  asker that gives up: goes on to the next generation by a compare-and-swap. If that
+//	      fails an answer is there, or on its way
+//	GAS3  asker: reads the answer, goes on to the next generation, and keeps the question for
+//	      later
 type question[R any] struct {
 	state atomic.Uint64
 	ready chan struct{}
@@ -59,7 +59,7 @@ func (r Reply[R]) give(v R, err error) error {
 }
 
 func (q *question[R]) answer(gen uint64, v R, err error) bool {
-	if !q.state.CompareAndSwap(gen<<1, gen<<1|1) { // Q1
+	if !q.state.CompareAndSwap(gen<<1, gen<<1|1) { // GAS1
 		return false
 	}
 	if q.then != nil {
@@ -153,7 +153,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 		select {
 		case <-q.ready:
 		case <-done:
-			if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) { // Q2
+			if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) { // GAS2
 				pool.Put(q)
 				return none, ctxerr.Of(ctx)
 			}
@@ -162,7 +162,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	}
 	v, err := q.v, q.err
 	q.v, q.err = none, nil
-	q.state.Store((gen + 1) << 1) // Q3
+	q.state.Store((gen + 1) << 1) // GAS3
 	pool.Put(q)
 	return v, err
 }
@@ -228,7 +228,7 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	accepted := false
 	defer func() { // also after a panic of Adapt's function and its like
 		if refused = !accepted; refused {
-			q.state.CompareAndSwap(0, 1<<1) // Q2
+			q.state.CompareAndSwap(0, 1<<1) // GAS2
 			asker.awaited()
 		}
 	}()

@@ -126,7 +126,7 @@ func failureOf(v any) error {
 	return panicked.New(v)
 }
 
-// start starts the turn of an actor that the executor has made active: S1, S3.
+// start starts the turn of an actor that the executor has made active: GSD1, GSD3.
 func (e *executor) start(s *actor) {
 	if s.kind.settings.waiting {
 		e.sys.startWaiting(s)

@@ -16,39 +16,43 @@ import (
 // word, csrc/actor/box.h. A compare-and-swap of a pointer is a call in Go, that of a number is not:
 // so a message to a dormant actor, and the end of its turn, change state alone.)
 //
-//	S1  send: if the box is empty, and then state dormant, makes the actor active by a
-//	    compare-and-swap (claim). The actor is the sender's then, and nobody else's: the message
-//	    becomes the pending one, and the sender starts the turn. (In a box that is not empty
-//	    there may be older messages of the sender, which are first: S2)
-//	S2  send: sets the message's next to what is in the box, and puts the message into the box
-//	    by a compare-and-swap, which publishes it
-//	S3  send: looks at state after S2. If it is dormant: claims the actor, and starts the turn
-//	S4  send, by the actor's own turn: if the box is empty, and the message at hand is the last
-//	    one that is pending, the new one is pending behind that
-//	T1  turn: goes on with what is pending: of S1, or what an earlier turn has left. If there is
-//	    none, it takes all out of the box by an exchange with nil, and reverses them
-//	T2  turn: handles the messages, oldest first, until its time is over, or a signal is there
-//	T3  turn: if some are left they are pending, and the next turn is queued
-//	T4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
-//	T5  turn: looks at the box, and for signals, after T4. S3 looks at state after S2, and a
-//	    signal is posted before its poster looks at state. So one of the two sees the other, and
-//	    the one that claims the actor then queues the next turn (signal.go)
-//	B1  end: exchanges the box with ended: S2 of others fails from now on. state stays active
+//	GSD1  send: if the box is empty, and then state dormant, makes the actor active by a
+//	      compare-and-swap (claim). The actor is the sender's then, and nobody else's: the
+//	      message becomes the pending one, and the sender starts the turn. (In a box that is not
+//	      empty there may be older messages of the sender, which are first: GSD2)
+//	GSD2  send: sets the message's next to what is in the box, and puts the message into the box
+//	      by a compare-and-swap, which publishes it
+//	GSD3  send: looks at state after GSD2. If it is dormant: claims the actor, and starts the
+//	      turn
+//	GSD4  send, by the actor's own turn: if the box is empty, and the message at hand is the
+//	      last one that is pending, the new one is pending behind that
+//	GTN1  turn: goes on with what is pending: of GSD1, or what an earlier turn has left. If
+//	      there is none, it takes all out of the box by an exchange with nil, and reverses them
+//	GTN2  turn: handles the messages, oldest first, until its time is over, or a signal is there
+//	GTN3  turn: if some are left they are pending, and the next turn is queued
+//	GTN4  turn: nothing is pending, and the box is empty: makes state dormant by an exchange
+//	GTN5  turn: looks at the box, and for signals, after GTN4. GSD3 looks at state after GSD2,
+//	      and a signal is posted before its poster looks at state. So one of the two sees the
+//	      other, and the one that claims the actor then queues the next turn (signal.go)
+//	GEN1  end: exchanges the box with ended: GSD2 of others fails from now on. state stays
+//	      active
 //
 // A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the
 // node is the newest one, which takes no node for each message.
 //
-//	K1  sender: attaches an empty bulk to its node, then S2. Only the owner of a bulk, one
-//	    goroutine at a time, attaches it, and adds to it
-//	K2  sender: finds a node with a bulk of its own in the box, writes the message, then counts
-//	    it by a compare-and-swap of the bulk's word; by a store, if K3 is by the same goroutine
-//	K3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how
-//	    many messages it has. K2 of a sender that has seen the node before fails from then on,
-//	    and S1 follows. As the sender has added to nothing newer, its messages stay in order
+//	GBK1  sender: attaches an empty bulk to its node, then GSD2. Only the owner of a bulk, one
+//	      goroutine at a time, attaches it, and adds to it
+//	GBK2  sender: finds a node with a bulk of its own in the box, writes the message, then
+//	      counts it by a compare-and-swap of the bulk's word; by a store, if GBK3 is by the same
+//	      goroutine
+//	GBK3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how
+//	      many messages it has. GBK2 of a sender that has seen the node before fails from then
+//	      on, and GSD1 follows. As the sender has added to nothing newer, its messages stay in
+//	      order
 //
 // A message that a turn has taken is its own; free nodes belong to the goroutine that has them, or
 // to a list with a lock. A compare-and-swap that finds the node that it has seen before (ABA) does
-// no harm: S2 adds to whatever is there. models/chunks.pml checks S1 to T5 and K1 to K3.
+// no harm: GSD2 adds to whatever is there. models/chunks.pml checks GSD1 to GTN5 and GBK1 to GBK3.
 
 // A node is a message in a mailbox, or a free one.
 type node[M any] struct {
@@ -66,8 +70,8 @@ const bulkEnd = 1 << 31
 type bulk[M any] struct {
 	word  uint32 // how many, and bulkEnd: it is closed
 	at    uint32 // the turn has handled the node's message, and at-1 of these
-	n     uint32 // how many, as K3 has found
-	alone bool   // its owner is the one who runs the turns: K2 needs no compare-and-swap
+	n     uint32 // how many, as GBK3 has found
+	alone bool   // its owner is the one who runs the turns: GBK2 needs no compare-and-swap
 	owner uint64 // local.id, so that there are pointers in messages alone
 	m     [bulkRoom]M
 }
@@ -82,7 +86,8 @@ func (l *local[M]) ownBulk(newest *node[M]) *bulk[M] {
 	return nil
 }
 
-// add is K2. It returns how many messages the mailbox of the bulk's node has; 0: nothing was added.
+// add is GBK2. It returns how many messages the mailbox of the bulk's node has; 0: nothing was
+// added.
 func (b *bulk[M]) add(newest *node[M], m M) int {
 	i := atomic.LoadUint32(&b.word)
 	if i >= bulkRoom {
@@ -157,7 +162,7 @@ func (s *actor) behind() uint32 { return max(atomic.LoadUint32(&s.state), 1) - 1
 // setBehind is for turns: state is theirs, and stays active.
 func (s *actor) setBehind(n uint32) { race.StoreUint32(&s.state, 1+n) }
 
-// addToOwn is S4, but for the message. nil: nothing was added.
+// addToOwn is GSD4, but for the message. nil: nothing was added.
 func (l *local[M]) addToOwn(c *actorOf[M]) *node[M] {
 	last := c.pending
 	if !l.atMessage || last == nil || last.next != nil || last.bulk.Load() != nil ||
@@ -171,7 +176,7 @@ func (l *local[M]) addToOwn(c *actorOf[M]) *node[M] {
 	return n
 }
 
-// put is S1 to S3, but for the start of the turn.
+// put is GSD1 to GSD3, but for the start of the turn.
 func (c *actorOf[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 	for {
 		old := c.box.Load()
@@ -215,7 +220,7 @@ func (n *node[M]) count() uint32 {
 	return depth
 }
 
-// take is the exchange of T1. It returns the messages oldest first.
+// take is the exchange of GTN1. It returns the messages oldest first.
 func (c *actorOf[M]) take() (oldest *node[M]) {
 	n := c.box.Swap(nil)
 	if n == nil {

@@ -65,7 +65,7 @@ func (r Ref[M]) Tell(m M) error {
 	}
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
-	if newest == nil && c.claim(1) { // get and S1 of put, without calls
+	if newest == nil && c.claim(1) { // get and GSD1 of put, without calls
 		if l.free == nil {
 			p.more(l)
 		}

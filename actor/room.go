@@ -11,9 +11,9 @@ import (
 
 // A room is the bound of a mailbox. A message has a space until it is handled.
 //
-//	R1  sender: says that it waits (waits), then looks for a space (admit)
-//	R2  turn: gives a space back (taken), then looks whether anybody waits. One of the two sees
-//	    the other
+//	GRM1  sender: says that it waits (waits), then looks for a space (admit)
+//	GRM2  turn: gives a space back (taken), then looks whether anybody waits. One of the two
+//	      sees the other
 type room struct {
 	taken atomic.Int64
 	waits atomic.Int32 // senders
@@ -40,7 +40,7 @@ func (r *room) tryEnter(most int) bool {
 	return true
 }
 
-// leave gives a space back: R2.
+// leave gives a space back: GRM2.
 func (r *room) leave(most int) {
 	r.taken.Add(-1)
 	if r.waits.Load() > 0 {
@@ -99,7 +99,7 @@ func (r *room) enter(ctx context.Context, to *actor, h *caller) error {
 func (r *room) wait(ctx context.Context, to *actor) (err error) {
 	most := to.kind.settings.room
 	w := &roomSender{told: make(chan error, 1)}
-	r.waits.Add(1) // R1
+	r.waits.Add(1) // GRM1
 	r.mu.Lock()
 	r.senders = append(r.senders, w)
 	r.admitLocked(most)

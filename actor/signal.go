@@ -5,7 +5,7 @@ import "container/list"
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
 // lie in the actor's side. The poster of one sets posted, then looks at the box: it makes a dormant
 // actor active, and starts a turn. A turn looks at posted when it begins, after each message, and
-// after it has made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant,
+// after it has made the box dormant (GTN5 of mailbox.go). A paused actor, whose box is not dormant,
 // and which has no turn either, is started by the poster too; paused and signals are under one
 // lock.
 type signal struct {

@@ -161,7 +161,7 @@ func (y *System) startFrom(s *actor) {
 	y.start(s)
 }
 
-// start starts the turn of an actor that a caller outside has made active: S1, S3.
+// start starts the turn of an actor that a caller outside has made active: GSD1, GSD3.
 func (y *System) start(s *actor) {
 	if s.kind.settings.waiting {
 		y.startWaiting(s)

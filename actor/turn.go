@@ -161,7 +161,7 @@ func (p *pool[M]) list(ctx *Context[M], c *actorOf[M], n *node[M], isOver bool) 
 	}
 }
 
-// step returns the node of the message after the one at hand, which is done: K3, and release.
+// step returns the node of the message after the one at hand, which is done: GBK3, and release.
 func (p *pool[M]) step(l *local[M], c *actorOf[M], n *node[M]) *node[M] {
 	l.done++
 	if most := c.kind.settings.room; most > 0 {
@@ -200,7 +200,8 @@ func (l *local[M]) setPace(took time.Duration) {
 	l.pace = int(max(min(fits, 2*time.Duration(l.pace), paceMost), 1))
 }
 
-// sleep is T4 and T5. True: the actor is active again, and the next turn is the caller's to queue.
+// sleep is GTN4 and GTN5. True: the actor is active again, and the next turn is the caller's to
+// queue.
 func (p *pool[M]) sleep(c *actorOf[M]) (again bool) {
 	atomic.SwapUint32(&c.state, 0)
 	if c.box.Load() == nil {

@@ -1,6 +1,6 @@
 /*
- * awaited.pml - the end of a coroutine that owns a lock, and those that wait for the lock: O4 to O7
- * of awaited.h, with O1 and O2 of mutex.h and Q1 to Q3 of waitq.h.
+ * awaited.pml - the end of a coroutine that owns a lock, and those that wait for the lock: AWT1 to
+ * AWT4 of awaited.h, with MTX1 and MTX2 of mutex.h and WTQ1 to WTQ3 of waitq.h.
  *
  * The owner has the lock at the beginning. It unlocks and then ends, or ends with the lock. WAITERS
  * come, at any moment, lock, and unlock; with -DGIVE_UP each may leave the queue again. When all of
@@ -51,7 +51,7 @@ inline unlock_ends() { ends = false }
 /* The memory goes when nobody is to come to the lock any more. */
 inline goes() { gone = gone || (through == WAITERS && left) }
 
-/* O6, by others than the owner. */
+/* AWT3, by others than the owner. */
 inline drop() {
 #ifndef MUTANT_DROPS_ALONE
 	lock_ends();
@@ -97,7 +97,7 @@ again:
 	:: owner == OWNER && ended && len(queue) == 0 -> drop(); owner = me; got = true
 	:: else ->
 		if
-		:: owner == OWNER && len(queue) == 0 -> /* O4 */
+		:: owner == OWNER && len(queue) == 0 -> /* AWT1 */
 #ifdef MUTANT_LOOKS_FIRST
 			if
 			:: ended -> goto again
@@ -124,7 +124,7 @@ again:
 		if
 		:: event[me] -> got = true
 #ifdef GIVE_UP
-		:: true -> /* Q3 */
+		:: true -> /* WTQ3 */
 			lock_object();
 			if
 			:: waits[me] -> waits[me] = false; queue??eval(me); unlock_object()
@@ -166,7 +166,7 @@ proctype first_owner() {
 
 	has++;
 	if
-	:: true -> /* it unlocks: O6 */
+	:: true -> /* it unlocks: AWT3 */
 		has--;
 		lock_object();
 		note = false;
@@ -180,11 +180,11 @@ proctype first_owner() {
 	:: true -> atomic { has--; left = true; goes() }
 	fi;
 #ifndef MUTANT_ENDS_LATE
-	ended = true; /* O5 */
+	ended = true; /* AWT2 */
 #endif
 	do
 	:: note ->
-		lock_ends(); /* O7 */
+		lock_ends(); /* AWT4 */
 		if
 		:: !note -> unlock_ends()
 		:: note ->

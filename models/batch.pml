@@ -1,6 +1,7 @@
 /*
- * batch.pml - batches of spawns that stay open while a worker empties them: A1 to A4 and B1 to B3
- * of batch.h, with as much of idle.c (P1 to P5, N1 to N4) as decides whether a spawn is left lying.
+ * batch.pml - batches of spawns that stay open while a worker empties them: BTS1 to BTS4 and BTW1
+ * to BTW3 of batch.h, with as much of idle.c (SLP1 to SLP5, WKW1 to WKW4) as decides whether a
+ * spawn is left lying.
  *
  * One sender makes SPAWNS spawns of one word each, in batches of ROOM words. The last word closes a
  * batch. When the sender is done, it closes the batch that is still open. One worker sleeps when it
@@ -9,7 +10,7 @@
  *
  * What is abstracted
  *   memory    is sequentially consistent. In the code the count is a release and the look at it an
- *             acquire, so that the words that were written before (A1) are seen. An assert checks
+ *             acquire, so that the words that were written before (BTS1) are seen. An assert checks
  *             what is written where.
  *   doors     are a lock. What a worker does inside it with batches alone is several steps, since
  *             the sender runs meanwhile.
@@ -42,7 +43,7 @@ byte count[BATCHES];
 bool closed[BATCHES];
 bool detached[BATCHES] = true;
 byte taken[BATCHES];
-bool written[16];             /* A1, by the number of the spawn */
+bool written[16];             /* BTS1, by the number of the spawn */
 bool inbox[BATCHES], undelivered[BATCHES];
 bool freed[BATCHES];
 
@@ -53,7 +54,7 @@ bool sent;                    /* the sender is done */
 
 #define LIVE(p) assert(!freed[p])
 
-/* push - N1. */
+/* push - WKW1. */
 inline push(p)
 {
 	atomic {
@@ -63,7 +64,7 @@ inline push(p)
 	}
 }
 
-/* look_at_the_bit - N2 to N4. */
+/* look_at_the_bit - WKW2 to WKW4. */
 inline look_at_the_bit()
 {
 	if
@@ -78,7 +79,7 @@ proctype sender()
 	bool was_detached, last;
 
 	for (i : 0 .. SPAWNS - 1) {
-		written[i] = true;                              /* A1 */
+		written[i] = true;                              /* BTS1 */
 		last = n + 1 == ROOM;
 #ifdef MUTANT_LOOK_FIRST
 		look_at_the_bit();
@@ -90,7 +91,7 @@ proctype sender()
 #ifdef MUTANT_CLOSE_APART
 		atomic { LIVE(p); was_detached = detached[p]; count[p]++ };
 #else
-		atomic {                                        /* A2, A4 */
+		atomic {                                        /* BTS2, BTS4 */
 			LIVE(p);
 			was_detached = detached[p];
 			count[p]++;
@@ -99,7 +100,7 @@ proctype sender()
 #endif
 #endif
 		if
-		:: was_detached ->                                /* A3 */
+		:: was_detached ->                                /* BTS3 */
 #ifdef MUTANT_PUSH_FIRST
 			push(p);
 			atomic { LIVE(p); detached[p] = false }
@@ -124,7 +125,7 @@ proctype sender()
 		fi
 	};
 	if
-	:: n > 0 ->                                             /* A4: the sender closes */
+	:: n > 0 ->                                             /* BTS4: the sender closes */
 		atomic { LIVE(p); was_detached = detached[p]; closed[p] = true };
 #ifdef MUTANT_CLOSE_DROPS
 		atomic { LIVE(p); freed[p] = true }
@@ -141,7 +142,7 @@ proctype sender()
 	sent = true
 }
 
-/* deliver - B1 and B2, inside the door. have and done were read together. */
+/* deliver - BTW1 and BTW2, inside the door. have and done were read together. */
 inline deliver(p)
 {
 	do
@@ -194,7 +195,7 @@ inline drain()
 	od
 }
 
-/* detach - B3. found: a spawn has come. */
+/* detach - BTW3. found: a spawn has come. */
 inline detach()
 {
 	do
@@ -241,9 +242,9 @@ proctype worker()
 #ifdef MUTANT_DETACH_FIRST
 		found = false; enter(); detach(); leave();
 #endif
-		asleep = true;                                     /* P1 */
+		asleep = true;                                     /* SLP1 */
 #ifndef MUTANT_DETACH_FIRST
-		found = PUSHED;                                   /* P2 */
+		found = PUSHED;                                   /* SLP2 */
 		if
 		:: !found ->
 			enter();
@@ -255,12 +256,12 @@ proctype worker()
 		fi;
 #endif
 		if
-		:: found ->                                     /* P3 */
+		:: found ->                                     /* SLP3 */
 			if
 			:: atomic { asleep -> asleep = false }
 			:: atomic { !asleep && woken -> woken = false }
 			fi
-		:: else ->                                      /* P5 */
+		:: else ->                                      /* SLP5 */
 end:			atomic { woken -> woken = false }
 		fi
 	od

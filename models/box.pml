@@ -1,6 +1,6 @@
 /*
- * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T1-T4, H1-H6, C1-C3, B1-B3, and
- * P1-P2 of passive.c, with urgent messages (side.c).
+ * box.pml - an actor's mailbox in one word: csrc/actor/box.h SND1-SND2, TRN1-TRN4, HOM1-HOM6,
+ * CTL1-CTL3, END1-END3, and PSV1-PSV2 of passive.c, with urgent messages (side.c).
  *
  * There is one place for actors. Its first actor has generation 1. SENDERS threads send SENDS
  * messages each to that actor, with that reference. What the queues of the workers have is a count
@@ -19,22 +19,22 @@
  * lowest free one. `pending`, the lock of the side table, and what is done in it, step by step. A
  * behaviour that ends its coroutine (coroi_turn_ended). The clock may end a turn after any call.
  * With HOME: a worker's note of the actor, with its generation, and the steal of a turn that waits,
- * which may come back. There may be no memory for H2 to H4, and for the start of a lingering
+ * which may come back. There may be no memory for HOM2 to HOM4, and for the start of a lingering
  * actor's turn, which is then tried again.
  *
  * Left out
- *   senders   without HOME, inside and outside are the same: an S2 is a step by itself, later than
- *             S1, on any thread. With HOME the senders of one worker go on at the same time, and
- *             beside its turns, which in the code are one thread; and one outside is like one on
- *             another worker. In the code S1 and S2 are in one door, or under one lock. A behaviour
- *             that sends to another actor is one more sender. S3 is no step of the box.
- *   notes     what is done in a door is one step, but for H2's append. An actor may come home
+ *   senders   without HOME, inside and outside are the same: an SND2 is a step by itself, later
+ *             than SND1, on any thread. With HOME the senders of one worker go on at the same time,
+ *             and beside its turns, which in the code are one thread; and one outside is like one
+ *             on another worker. In the code SND1 and SND2 are in one door, or under one lock. A
+ *             behaviour that sends to another actor is one more sender. SND3 is no step of the box.
+ *   notes     what is done in a door is one step, but for HOM2's append. An actor may come home
  *             wherever a turn of it ends; which of them do is a guess of the code. Another actor
  *             that is noted at the same place: a note is not made, at times. What is kept for the
  *             next turn. That asking takes two steps, a flag and a node in the inbox.
  *   batches   a call has one message. The next call may come without a look at the clock.
  *   memory    is sequentially consistent. Each step of the word is a read-modify-write, but for the
- *             looks, which a CAS repeats or a door makes sure of, and B3.
+ *             looks, which a CAS repeats or a door makes sure of, and END3.
  *   sides     watchers and bounds; making the table, which is there; what is sent later (later.c).
  *   depths    which are hints; the end of a scheduler; a place that is retired.
  *
@@ -103,7 +103,7 @@ byte urgent, urgent_last, takes;
 
 byte queued;                 /* turns in the workers' queues */
 #ifdef HOME
-byte at_worker;              /* in whose the turn is; that of a C2 is in the first's */
+byte at_worker;              /* in whose the turn is; that of a CTL2 is in the first's */
 bool door[2];                /* a sender is in the worker's door */
 /* The worker's note. */
 #define NONE    0
@@ -113,8 +113,8 @@ byte note[2];
 byte note_gen[2];            /* the actor's generation */
 byte note_last[2];           /* WAITS: the end of `pending` */
 bool taken[2];               /* the turn was stolen since (coroi_task_given) */
-bool asked[2];               /* H3: the worker is to look */
-byte own;                    /* H6: how many messages the actor has sent to itself */
+bool asked[2];               /* HOM3: the worker is to look */
+byte own;                    /* HOM6: how many messages the actor has sent to itself */
 #endif
 bool runs;                   /* a turn runs */
 bool place_free;
@@ -157,7 +157,7 @@ inline new_node(m, its_id)
 
 inline put(m) { d_step { LIVE(m); used[m] = false; next[m] = 0; id[m] = 0 } }
 
-/* start - S2, T3: a turn is queued. start_on - by worker w, in its queue. */
+/* start - SND2, TRN3: a turn is queued. start_on - by worker w, in its queue. */
 inline start()
 {
 	atomic { queued++; assert(queued + runs == 1) }
@@ -182,7 +182,7 @@ inline write(w, what, gen, last)
 
 #define IS_NOTED(w, what, gen) (note[w] == (what) && note_gen[w] == (gen))
 
-/* ask - H3, where the box was old. */
+/* ask - HOM3, where the box was old. */
 inline ask(old)
 {
 #ifndef MUTANT_HOME_SILENT
@@ -195,7 +195,7 @@ inline ask(old)
 #endif
 }
 
-/* may_append - H2, in w's door. */
+/* may_append - HOM2, in w's door. */
 inline may_append(w, to)
 {
 	ok = note[w] == LINGERS || note[w] == WAITS;
@@ -212,7 +212,7 @@ inline may_append(w, to)
 #endif
 }
 
-/* append - H2. */
+/* append - HOM2. */
 inline append(w, m)
 {
 	next[m] = 0;
@@ -271,7 +271,7 @@ proctype Sender(byte s; byte to; byte n)
 		:: w = 1
 		fi;
 		if
-		:: atomic {                                       /* H2 */
+		:: atomic {                                       /* HOM2 */
 				!door[w] ->
 				may_append(w, to);
 				door[w] = ok
@@ -285,7 +285,7 @@ proctype Sender(byte s; byte to; byte n)
 		:: skip                                           /* the door wants more, or no memory */
 		fi;
 #endif
-		old = box;                                      /* S1 */
+		old = box;                                      /* SND1 */
 		do
 		:: !TAKES(old, to) ->
 			d_step { refused[s * 2 + i] = true; assert(!came[s * 2 + i]) };
@@ -309,10 +309,10 @@ proctype Sender(byte s; byte to; byte n)
 			fi
 		od;
 		if
-		:: ok && WAKES(was) -> start_on(w)              /* S2 */
+		:: ok && WAKES(was) -> start_on(w)              /* SND2 */
 #ifdef HOME
 #ifndef MUTANT_HOME_EARLY
-		:: ok && was & HOME_ ->                         /* H3 */
+		:: ok && was & HOME_ ->                         /* HOM3 */
 			if
 #ifndef MUTANT_HOME_OWN_SILENT
 			:: was != AT(to, w) || IS_NOTED(w, LINGERS, to) -> ask(was)
@@ -330,7 +330,7 @@ sent:		atomic { i++; m = 0; old = 0; was = 0; w = 0; ok = false }
 	od
 }
 
-/* mark - C2. status: 0, ESTALE, ENOMEM */
+/* mark - CTL2. status: 0, ESTALE, ENOMEM */
 #define ESTALE 1
 #define ENOMEM 2
 inline set_mark(to, what)
@@ -360,7 +360,7 @@ inline set_mark(to, what)
 		if
 		:: ok ->
 #if defined(HOME) && !defined(MUTANT_HOME_MARK)
-			ask(old);                                 /* H3 */
+			ask(old);                                 /* HOM3 */
 #endif
 			break
 		:: else
@@ -391,7 +391,7 @@ proctype Sweeper()
 	short old;
 	bool ok;
 
-	old = box;                                              /* P1 */
+	old = box;                                              /* PSV1 */
 	if
 	:: DORMANT(old) ->
 		cas(old, old | IDLE);
@@ -405,8 +405,8 @@ proctype Sweeper()
 #endif
 
 #ifdef HOME
-/* Worker v, or a thief that holds its door, looks as v was asked to (H3); and v has nothing to run,
- * or its credit is collected (H5). */
+/* Worker v, or a thief that holds its door, looks as v was asked to (HOM3); and v has nothing to
+ * run, or its credit is collected (HOM5). */
 inline settle(v, all)
 {
 	atomic {
@@ -495,7 +495,7 @@ proctype Controller(byte s; byte to; byte n)
 #ifdef MUTANT_MARK_FIRST
 		set_mark(to, CONTROL);
 #endif
-		lock();                                         /* C1 */
+		lock();                                         /* CTL1 */
 		if
 		:: !TAKES(box, to) -> status = ESTALE
 		:: else ->
@@ -514,7 +514,7 @@ proctype Controller(byte s; byte to; byte n)
 		:: status -> in_table = true
 		:: else ->
 #ifndef MUTANT_MARK_FIRST
-			set_mark(to, CONTROL);                    /* C2 */
+			set_mark(to, CONTROL);                    /* CTL2 */
 #endif
 			in_table = false;
 			if
@@ -575,7 +575,7 @@ inline bury(list)
 	od
 }
 
-/* take - T1. */
+/* take - TRN1. */
 inline take()
 {
 #ifdef MUTANT_TAKE_STORE
@@ -588,7 +588,7 @@ inline take()
 }
 
 #ifdef HOME
-/* send_own - the actor sends at to itself, in a call of its behaviour: H6, or S1. */
+/* send_own - the actor sends at to itself, in a call of its behaviour: HOM6, or SND1. */
 inline send_own()
 {
 	x = box;
@@ -610,7 +610,7 @@ inline send_own()
 	atomic { accepted[2 * 2 + own] = true; own++; at = 0; x = 0; ok = false }
 }
 
-/* leave_home - H5, where the box was x. */
+/* leave_home - HOM5, where the box was x. */
 inline leave_home()
 {
 	if
@@ -629,7 +629,7 @@ inline leave_home()
 	fi
 }
 
-/* RESTS - T4: dormant, or at home (H1). */
+/* RESTS - TRN4: dormant, or at home (HOM1). */
 #define RESTS \
 	if \
 	:: box = GEN(self) + LIVE_; ok = true; runs = false \
@@ -639,11 +639,11 @@ inline leave_home()
 #define RESTS box = GEN(self) + LIVE_; ok = true; runs = false
 #endif
 
-/* end - B2, B3, after B1. */
+/* end - END2, END3, after END1. */
 inline end_after()
 {
 #ifndef MUTANT_SIDE_FIRST
-	lock();                                                 /* B2 */
+	lock();                                                 /* END2 */
 	d_step { list = urgent; urgent = 0; urgent_last = 0; takes = 0 };
 	locked = false;
 #endif
@@ -652,7 +652,7 @@ inline end_after()
 	reverse(x, m);
 	bury(m);
 	bury(list);
-	atomic { runs = false; place_free = true }              /* B3 */
+	atomic { runs = false; place_free = true }              /* END3 */
 }
 
 proctype Worker(byte w)
@@ -686,7 +686,7 @@ end:	do
 #ifdef MUTANT_HOME_STAYS
 			:: x == AT(self, w) ->
 #else
-			:: IS_NOTED(w, WAITS, self) && x == AT(self, w) -> /* H4 */
+			:: IS_NOTED(w, WAITS, self) && x == AT(self, w) -> /* HOM4 */
 #endif
 				home = true;
 				last = note_last[w];
@@ -703,7 +703,7 @@ end:	do
 		};
 		if
 		:: home -> goto again
-		:: else -> leave_home()                           /* H5 */
+		:: else -> leave_home()                           /* HOM5 */
 		fi;
 #else
 	:: atomic { queued > 0 -> queued--; assert(!runs); runs = true };
@@ -717,7 +717,7 @@ end:	do
 		fi;
 again:
 		if
-		:: x & HALT ->                                    /* B1 */
+		:: x & HALT ->                                    /* END1 */
 #ifdef MUTANT_SIDE_FIRST
 			lock();
 			d_step { list = urgent; urgent = 0; urgent_last = 0; takes = 0 };
@@ -734,9 +734,9 @@ again:
 		fi;
 		if
 #ifdef MUTANT_OVERTAKES_URGENT
-		:: x & CONTROL ->                                 /* C3 */
+		:: x & CONTROL ->                                 /* CTL3 */
 #else
-		:: x & CONTROL && !(m != 0 && id[m] >= URGENT) -> /* C3 */
+		:: x & CONTROL && !(m != 0 && id[m] >= URGENT) -> /* CTL3 */
 #endif
 #ifdef MUTANT_UNMARK_STORE
 			box = GEN(self) + LIVE_ + ACTIVE;
@@ -766,7 +766,7 @@ again:
 		:: else
 		fi;
 		if
-		:: m != 0 ->                                      /* T2 */
+		:: m != 0 ->                                      /* TRN2 */
 #ifndef MUTANT_NO_PENDING
 			pending = m;
 #endif
@@ -810,7 +810,7 @@ again:
 				:: else
 				fi;
 #endif
-				leave_home();                     /* H5 */
+				leave_home();                     /* HOM5 */
 				d_step { home = false; last = 0; x = 0 };
 #endif
 				at = next[m];
@@ -842,7 +842,7 @@ again:
 		if
 		:: m == 0 ->
 			if
-			:: x & IDLE ->                            /* P2 */
+			:: x & IDLE ->                            /* PSV2 */
 				ok = false;
 #ifdef MUTANT_IDLE_STORE
 				atomic { ok = true; box = GEN(self + 1) };
@@ -861,7 +861,7 @@ again:
 				fi
 			:: else
 			fi;
-			ok = false;                               /* T4 */
+			ok = false;                               /* TRN4 */
 #ifdef HOME
 			if
 			:: home ->
@@ -877,10 +877,10 @@ again:
 #ifdef MUTANT_HOME_LINGERS
 					:: !door[w] ->
 #else
-					:: !ok && box == AT(self, w) && !door[w] -> /* H4 */
+					:: !ok && box == AT(self, w) && !door[w] -> /* HOM4 */
 #endif
 						write(w, LINGERS, self, 0); ok = true; runs = false
-					:: !ok && box == AT(self, w) ->             /* H5 */
+					:: !ok && box == AT(self, w) ->             /* HOM5 */
 						box = GEN(self) + LIVE_; ok = true; runs = false
 					:: ok || box != AT(self, w)
 					fi;
@@ -918,10 +918,10 @@ rested:			if
 			fi
 		:: else
 		fi;
-		x = box;                                          /* C3 */
+		x = box;                                          /* CTL3 */
 		if
 		:: skip                                           /* there is time left */
-		:: skip ->                                        /* T3 */
+		:: skip ->                                        /* TRN3 */
 #ifdef HOME
 			atomic {
 				runs = false;
@@ -969,7 +969,7 @@ proctype Spawner()
 end:	atomic { place_free -> place_free = false };
 	pending = 0;
 	actor = 2;
-	box = (box & GEN(7)) | LIVE_;                           /* B3 */
+	box = (box & GEN(7)) | LIVE_;                           /* END3 */
 	run Sender(3, GEN_OF(box), 1);
 #if URGENTS > 0
 	run Controller(6, GEN_OF(box), 1)

@@ -1,12 +1,12 @@
 /*
- * chan.pml - waiters at an object, and the processes that serve them: Q1 to Q5 of waitq.h, with the
- * waits at several objects of select.c.
+ * chan.pml - waiters at an object, and the processes that serve them: WTQ1 to WTQ5 of waitq.h, with
+ * the waits at several objects of select.c.
  *
  * There are two channels without room. One receiver waits at both (coro_select), and one at the
  * first. Each channel has a sender. A sender or a receiver that finds nobody waits. It gives up at
  * any moment, or (-DPATIENT) never.
  *
- * Each process that finds a waiter of one channel spinning serves that by a leaf (Q5), or not.
+ * Each process that finds a waiter of one channel spinning serves that by a leaf (WTQ5), or not.
  *
  * What is abstracted
  *   memory    is sequentially consistent: everything but `chosen` is under a lock, and the event
@@ -46,7 +46,7 @@ bool live[WAITERS];
 byte value[WAITERS];
 byte chosen;            /* of BOTH: waiter + 1, or LEFT */
 byte event[4];          /* by process */
-byte word[WAITERS];     /* the event word of Q4; BOTH has one, the first */
+byte word[WAITERS];     /* the event word of WTQ4; BOTH has one, the first */
 #define NONE 0
 #define FIRED 1
 #define SPINS 2
@@ -67,7 +67,7 @@ inline send_event(who)
 	atomic { assert(event[who] == 0); event[who]++ } /* ONE_EVENT */
 }
 
-/* wake - Q2, after the lock. x is a waiter. */
+/* wake - WTQ2, after the lock. x is a waiter. */
 inline wake(x)
 {
 	LIVE(x);
@@ -82,7 +82,7 @@ inline wake(x)
 	fi
 }
 
-/* spin_for_event - Q4, by the owner of x (of BOTH: the first waiter), for any time. */
+/* spin_for_event - WTQ4, by the owner of x (of BOTH: the first waiter), for any time. */
 inline spin_for_event(x, fired)
 {
 	fired = false;
@@ -96,7 +96,7 @@ inline spin_for_event(x, fired)
 	fi
 }
 
-/* leaf_fires - Q5: x leaves its queue, is given v (0: it sends), and fired; or it is put back. In
+/* leaf_fires - WTQ5: x leaves its queue, is given v (0: it sends), and fired; or it is put back. In
  * the lock. */
 inline leaf_fires(x, v, served)
 {
@@ -137,7 +137,8 @@ inline leaf_fires(x, v, served)
 #endif
 }
 
-/* take_receiver - Q2: x becomes a waiter that still waits at channel c, or WAITERS. In the lock. */
+/* take_receiver - WTQ2: x becomes a waiter that still waits at channel c, or WAITERS. In the
+ * lock. */
 inline take_receiver(c, x)
 {
 	do
@@ -213,7 +214,7 @@ proctype sender(byte c; byte n)
 			wake(x);
 #endif
 			sent++
-		:: else -> /* Q1 */
+		:: else -> /* WTQ1 */
 			atomic {
 				assert(event[SENDER + c] == 0);
 				live[me] = true;
@@ -231,7 +232,7 @@ proctype sender(byte c; byte n)
 			:: else -> await_event(SENDER + c, gave_up)
 			fi;
 			if
-			:: gave_up -> /* Q3 */
+			:: gave_up -> /* WTQ3 */
 				enter(c);
 #ifdef MUTANT_BLIND_WITHDRAW
 				atomic { queued[me] = false };

@@ -1,5 +1,6 @@
 /*
- * chunks.pml - the mailbox of an actor in Go: actor/mailbox.go S1 to S4, T1, T4, T5, K1 to K3.
+ * chunks.pml - the mailbox of an actor in Go: actor/mailbox.go GSD1 to GSD4, GTN1, GTN4, GTN5, GBK1
+ * to GBK3.
  *
  * SENDERS goroutines send SENDS messages each to one actor, with NODES nodes, which are used again.
  * Each node that a sender takes may get a bulk, which holds BULK messages more. The one
@@ -9,8 +10,9 @@
  * Taken over: the order of the steps, and each atomic step by itself. SIGNALS is how many signals are
  * posted, besides.
  *
- * Left out: what a turn leaves to the next one (T3), which is only a part of its list; bounds. A bulk that is done is never used again: in the code its owner alone uses it again,
- * which is not within K2 then.
+ * Left out: what a turn leaves to the next one (GTN3), which is only a part of its list; bounds. A
+ * bulk that is done is never used again: in the code its owner alone uses it again, which is not
+ * within GBK2 then.
  *
  * Claimed: each message is handled once, in the order of its sender, and none is left, nor a signal;
  * never are two turns under way.
@@ -104,13 +106,13 @@ inline send_own(n, mine, old) {
 #else
 		:: box == 0 && next_of[n] == NONE && bulk_of[n] == NONE ->
 #endif
-			next_of[mine] = NONE; /* S4 */
+			next_of[mine] = NONE; /* GSD4 */
 			next_of[n] = mine
 		:: else ->
 			do
 			:: old = box;
 				next_of[mine] = (old >= NODE -> old - NODE : NONE);
-				atomic { /* S2 */
+				atomic { /* GSD2 */
 					if
 					:: box == old -> box = NODE + mine; break
 					:: else
@@ -130,7 +132,7 @@ proctype Sender(byte s)
 	:: n == SENDS -> break
 	:: else ->
 		old = box;
-		if /* S1 */
+		if /* GSD1 */
 #ifdef MUTANT_CLAIM_BLIND
 		:: true -> claim(claimed)
 #else
@@ -138,7 +140,7 @@ proctype Sender(byte s)
 #endif
 		:: else
 		fi;
-		/* K2 */
+		/* GBK2 */
 		b = NONE;
 		if
 		:: old >= NODE && !claimed -> b = bulk_of[old - NODE]
@@ -174,7 +176,7 @@ proctype Sender(byte s)
 		atomic {
 			!is_used[0] || !is_used[1] || !is_used[NODES - 1];
 			take_node(mine, MESSAGE(s, n));
-			if /* K1 */
+			if /* GBK1 */
 			:: bulk_of[mine] = bulks; owner[bulks] = s; word[bulks] = 0; bulks++
 			:: skip
 			fi
@@ -190,15 +192,15 @@ proctype Sender(byte s)
 		fi;
 again:		old = box;
 		next_of[mine] = (old >= NODE -> old - NODE : NONE);
-		atomic { /* S2 */
+		atomic { /* GSD2 */
 			if
 			:: box == old -> box = NODE + mine
 			:: else -> goto again
 			fi
 		}
 		n++;
-#ifndef MUTANT_NO_S3
-		claim(claimed); /* S3 */
+#ifndef MUTANT_SEND_BLIND
+		claim(claimed); /* GSD3 */
 #endif
 		if
 		:: claimed -> start()
@@ -238,7 +240,7 @@ end:	do
 		if
 		:: pending != NONE -> list = pending; pending = NONE
 		:: else ->
-take:			atomic { /* T1: all, oldest first */
+take:			atomic { /* GTN1: all, oldest first */
 				after = NONE;
 				list = (box >= NODE -> box - NODE : NONE);
 				box = 0;
@@ -263,7 +265,7 @@ take:			atomic { /* T1: all, oldest first */
 #ifdef MUTANT_OPEN
 				count = word[b]; /* it is not closed */
 #else
-				atomic { count = word[b]; word[b] = count | CLOSED } /* K3 */
+				atomic { count = word[b]; word[b] = count | CLOSED } /* GBK3 */
 #endif
 				i = 0;
 				do
@@ -285,8 +287,8 @@ take:			atomic { /* T1: all, oldest first */
 		fi;
 		atomic { is_active = false; turns-- };
 #else
-		atomic { is_active = false; turns-- } /* T4 */
-		if /* T5 */
+		atomic { is_active = false; turns-- } /* GTN4 */
+		if /* GTN5 */
 #ifdef MUTANT_SIGNAL_BLIND
 		:: box == 0 -> goto next
 #else

@@ -1,6 +1,6 @@
 /*
- * credit.pml - waiting for credit: G1 to G4 of slab.h, with the grants, the refunds and the trim
- * that slab.h tells before them.
+ * credit.pml - waiting for credit: CRD1 to CRD4 of slab.h, with the grants, the refunds and the
+ * trim that slab.h tells before them.
  *
  * USERS users spawn coroutines and end them, OPS times each. WAITERS goroutines wait for a credit,
  * and a poller hears the bell. With -DTRIM a thread trims, with -DSYSTEM the system has memory for
@@ -102,7 +102,7 @@ inline unlock(l) { l = false }
 
 inline ring() { atomic { if :: go_sleeps -> go_sleeps = false; rung = true :: else fi } }
 
-/* tell_waiters - G3. */
+/* tell_waiters - CRD3. */
 inline tell_waiters()
 {
 	if
@@ -327,7 +327,7 @@ inline give(collecting)
 	od
 }
 
-/* serve - G4. */
+/* serve - CRD4. */
 inline serve()
 {
 	if
@@ -387,7 +387,7 @@ proctype waiter(byte w)
 	:: else
 	fi;
 #endif
-	wanted = WANTED;                                        /* G1 */
+	wanted = WANTED;                                        /* CRD1 */
 #endif
 	give(first);
 #endif

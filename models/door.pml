@@ -1,6 +1,6 @@
 /*
- * door.pml - the asymmetric lock of a worker, and stealing through the lock: D1 to D6 and T1 to T6
- * of door.h.
+ * door.pml - the asymmetric lock of a worker, and stealing through the lock: DRO1 to DRO6 and DRT1
+ * to DRT6 of door.h.
  *
  * The threads are one owner, THIEVES thieves (worker ids 1...), one foreign locker
  * (coroi_door_lock), and one sender of remote wakes.
@@ -20,14 +20,14 @@
  *                  there first. On amd64 (TSO) stores leave the buffer in order. With -DPSO, for
  *                  arm64, stores to different words leave in any order, but a release store only
  *                  after all stores before it. Read-modify-writes empty the buffer. membarrier
- *                  (T3) empties it from outside. The thieves store inside the lock, whose end is a
- *                  read-modify-write, so thieves need no buffer. Loads are not reordered: the loads
- *                  that matter are acquires.
+ *                  (DRT3) empties it from outside. The thieves store inside the lock, whose end is
+ *                  a read-modify-write, so thieves need no buffer. Loads are not reordered: the
+ *                  loads that matter are acquires.
  *   coroutines     are bits. The queue is a set: the door does not depend on its order. Ring, head
  *                  and count are one word.
- *   T2             is a choice, since time is one. A thief that is served in time goes to T6. Any
+ *   DRT2         is a choice, since time is one. A thief that is served in time goes to DRT6. Any
  *                  other thief goes on.
- *   T4, T5         The thief may give up whenever it has found busy set. It may not give up while
+ *   DRT4, DRT5     The thief may give up whenever it has found busy set. It may not give up while
  *                  the owner is known to wait outside with an empty buffer: then the next look
  *                  finds busy clear.
  *   knocking       Thieves knock without looking at the racy lengths. They knock more often than
@@ -209,7 +209,7 @@ inline leave()
 #ifdef MUTANT_PLAIN_LEAVE
 		store(BUSY, 0)
 #else
-		store(BUSY | RELEASE, 0)                /* D6 */
+		store(BUSY | RELEASE, 0)                /* DRO6 */
 #endif
 	}
 }
@@ -239,16 +239,16 @@ d1:
 	buffered + 5 <= BUFFER;                         /* room for the stores of a section */
 #ifdef EXCHANGE
 #if defined(MUTANT_LDAPR) || defined(MUTANT_PLAIN_ENTER)
-	/* D3 passes D1's store: by an acquire load that may (ldapr), or without an exchange */
+	/* DRO3 passes DRO1's store: by an acquire load that may (ldapr), or without an exchange */
 	d_step { flush_all() };
 	store(BUSY, 1);
 #else
-	d_step { flush_all(); mem[BUSY] = 1 };          /* D1, an exchange */
+	d_step { flush_all(); mem[BUSY] = 1 };          /* DRO1, an exchange */
 #endif
 #else
-	store(BUSY, 1);                                 /* D1 */
+	store(BUSY, 1);                                 /* DRO1 */
 #endif
-	atomic {                                        /* D3 */
+	atomic {                                        /* DRO3 */
 		load(REQ, r);
 		if
 		:: r == FREE -> come_in(); goto in
@@ -272,12 +272,12 @@ slow:
 		atomic {
 			waiting = true;
 #ifndef MUTANT_STAY_IN
-			store(BUSY | RELEASE, 0)        /* D5: this thief wants the door itself */
+			store(BUSY | RELEASE, 0)        /* DRO5: this thief wants the door itself */
 #endif
 		};
-		mem[REQ] != r /* the buffer has no store to req: D3 would have found it */
+		mem[REQ] != r /* the buffer has no store to req: DRO3 would have found it */
 	:: WHAT(r) == ASK && THIEF(r) != FOREIGN ->
-		d_step {                                /* D4 */
+		d_step {                                /* DRO4 */
 			flush_all();
 			if
 #ifdef MUTANT_BLIND_SERVE
@@ -310,7 +310,7 @@ slow:
 		atomic {
 			waiting = true;
 #ifndef MUTANT_STAY_IN
-			store(BUSY | RELEASE, 0)        /* D5 */
+			store(BUSY | RELEASE, 0)        /* DRO5 */
 #endif
 		};
 		do
@@ -340,7 +340,7 @@ slow:
 		od
 	:: else -> goto slow /* SERV: the thief has no buffer yet (in blind mutants only) */
 	fi;
-	atomic { waiting = false; flush_all(); mem[BUSY] = 1; goto slow }; /* D1, an exchange */
+	atomic { waiting = false; flush_all(); mem[BUSY] = 1; goto slow }; /* DRO1, an exchange */
 in:
 	r = 0;
 	if
@@ -420,25 +420,25 @@ end:
 #define SERVED 1
 #define LOCKED 2
 
-/* knock - T1 to T6. */
+/* knock - DRT1 to DRT6. */
 inline knock(t)
 {
 	result = REFUSED;
 	atomic {
 		if
-		:: mem[REQ] == FREE -> mem[REQ] = WORD(ASK, t)          /* T1 */
+		:: mem[REQ] == FREE -> mem[REQ] = WORD(ASK, t)          /* DRT1 */
 		:: else -> goto known
 		fi
 	};
 	if
-	:: t != FOREIGN && mem[REQ] != WORD(ASK, t) -> goto served    /* T2 */
+	:: t != FOREIGN && mem[REQ] != WORD(ASK, t) -> goto served    /* DRT2 */
 	:: true
 	fi;
 #if !defined(EXCHANGE) && !defined(MUTANT_NO_BARRIER)
-	d_step { flush_all() };                                         /* T3, membarrier */
+	d_step { flush_all() };                                         /* DRT3, membarrier */
 #endif
 	do
-	:: mem[REQ] != WORD(ASK, t) -> goto served                      /* T4 */
+	:: mem[REQ] != WORD(ASK, t) -> goto served                      /* DRT4 */
 #ifdef MUTANT_NO_BUSY_CHECK
 	:: true ->
 #else
@@ -462,7 +462,7 @@ inline knock(t)
 		};
 		goto served
 	:: atomic {
-		mem[BUSY] != 0 && !(waiting && buffered == 0) ->        /* T5 */
+		mem[BUSY] != 0 && !(waiting && buffered == 0) ->        /* DRT5 */
 		if
 #ifdef MUTANT_BLIND_GIVE_UP
 		:: true -> mem[REQ] = FREE; goto known
@@ -475,7 +475,7 @@ inline knock(t)
 	od;
 served:
 #ifndef MUTANT_HASTY_SERVE
-	mem[REQ] != WORD(SERV, t);                                      /* T6 */
+	mem[REQ] != WORD(SERV, t);                                      /* DRT6 */
 #endif
 	result = SERVED;
 known:

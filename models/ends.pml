@@ -1,11 +1,11 @@
 /*
- * ends.pml - a channel with room, and a lock for each of its ends: R1 to R3 of chan.h, with Q1 to
- * Q3 of waitq.h.
+ * ends.pml - a channel with room, and a lock for each of its ends: CHN1 to CHN3 of chan.h, with
+ * WTQ1 to WTQ3 of waitq.h.
  *
  * SENDERS send SENDS values each. RECEIVERS receive RECVS values each, or with -DCLOSE until a
  * closer closes the channel, at any moment. There are CAP cells. With -DGIVE_UP a wait is given up
  * at any moment. With -DFREE the only receiver frees the channel after the last of all values. A
- * sender begins with R1 and a receiver with R2, or each begins with R3 at once, as select and
+ * sender begins with CHN1 and a receiver with CHN2, or each begins with CHN3 at once, as select and
  * gowaiters do.
  *
  * What is abstracted
@@ -224,7 +224,7 @@ proctype sender(byte me)
 		i++;
 		status = TRY;
 		if
-		:: true ->                                      /* R1 */
+		:: true ->                                      /* CHN1 */
 			lock(in);
 			if
 			:: closed -> status = CLOSED
@@ -242,7 +242,7 @@ proctype sender(byte me)
 		:: true
 		fi;
 		if
-		:: status == TRY ->                             /* R3 */
+		:: status == TRY ->                             /* CHN3 */
 #ifdef MUTANT_SEND_WAIT_ONE_LOCK
 			lock(in);
 #else
@@ -318,7 +318,7 @@ proctype receiver(byte me)
 #endif
 		status = TRY;
 		if
-		:: true ->                                      /* R2 */
+		:: true ->                                      /* CHN2 */
 			lock(out);
 			look_out();
 			if
@@ -339,7 +339,7 @@ proctype receiver(byte me)
 		:: true
 		fi;
 		if
-		:: status == TRY ->                             /* R3 */
+		:: status == TRY ->                             /* CHN3 */
 #if defined(MUTANT_WAIT_ONE_LOCK)
 			lock(out);
 #elif defined(MUTANT_WRONG_ORDER)

@@ -1,6 +1,6 @@
 /*
  * fd.pml - waits for one direction of a descriptor, its events, its close, and the number used
- * again: csrc/io/fd.h O1-O7, E1-E4, M1-M3, X1-X3.
+ * again: csrc/io/fd.h FDC1-FDC7, FDE1-FDE4, FDM1-FDM3, FDX1-FDX3.
  *
  * There are two workers, each with a set; the kernel's side of the descriptor, which is
  * edge-triggered; a coroutine that reads BYTES bytes, one by one or several at once, on any worker;
@@ -11,8 +11,8 @@
  *
  * The model is in parts, which fd_select.pml has too:
  *   fd_state.pml   the slot, the kernel's side, and what is not in the code
- *   fd_call.pml    O1 to O7, M1 to M3, X3
- *   fd_events.pml  E1 to E4, X1, X2, and the peer
+ *   fd_call.pml    FDC1 to FDC7, FDM1 to FDM3, FDX3
+ *   fd_events.pml  FDE1 to FDE4, FDX1, FDX2, and the peer
  *
  * Taken over: the order of the steps, and each atomic step by itself. An edge is a set's copy of
  * "there is something new": a byte that comes makes it true in each set that has the descriptor,
@@ -21,7 +21,7 @@
  *
  * Left out: the other direction, which has a word of its own; a select, which fd_select.pml has; a
  * call that does not wait; `hung`, which says only that a system call is not left out; which worker
- * a coroutine is at home with, and its wake (wake.pml); O_NONBLOCK, which X3 gives back in a lock
+ * a coroutine is at home with, and its wake (wake.pml); O_NONBLOCK, which FDX3 gives back in a lock
  * of its own (mode.h).
  *
  * Claimed: each byte is read, unless a close came first; no reader sleeps on while a byte is there;

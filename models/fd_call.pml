@@ -1,6 +1,6 @@
-/* fd_call.pml - part of fd.pml and fd_select.pml: a call, O1 to O7, M1 to M3, X3. */
+/* fd_call.pml - part of fd.pml and fd_select.pml: a call, FDC1 to FDC7, FDM1 to FDM3, FDX3. */
 
-/* enter - O1, under the generation `mine`. */
+/* enter - FDC1, under the generation `mine`. */
 inline enter(mine, entered)
 {
 	atomic {
@@ -12,7 +12,7 @@ inline enter(mine, entered)
 	}
 }
 
-inline finish() /* X3 */
+inline finish() /* FDX3 */
 {
 	atomic { watched[0] = false; watched[1] = false; edge[0] = false; edge[1] = false; set = 0 }
 	atomic { /* free_slot */
@@ -26,7 +26,7 @@ inline finish() /* X3 */
 	atomic { in_kernel = 0; number_free = true } /* close(2) */
 }
 
-/* leave - O7. */
+/* leave - FDC7. */
 inline leave(last)
 {
 	atomic {
@@ -39,7 +39,7 @@ inline leave(last)
 	fi
 }
 
-/* take_ready - O2. was: what the direction was. */
+/* take_ready - FDC2. was: what the direction was. */
 inline take_ready(was)
 {
 	atomic {
@@ -58,8 +58,8 @@ inline take_ready(was)
 #define is_useless(was) (drained && was == EMPTY)
 #endif
 
-/* read_bytes - O3: one byte, or all of them and fewer than there is room for. was: as O2 has found
- * it. */
+/* read_bytes - FDC3: one byte, or all of them and fewer than there is room for. was: as FDC2 has
+ * found it. */
 inline read_bytes(r, was, came)
 {
 	atomic {
@@ -73,7 +73,7 @@ inline read_bytes(r, was, came)
 	}
 }
 
-/* watch - O4, on any worker: the coroutine may have been stolen. */
+/* watch - FDC4, on any worker: the coroutine may have been stolen. */
 inline watch(w, old)
 {
 	if
@@ -84,7 +84,7 @@ inline watch(w, old)
 	:: set == w + 1
 	:: set != w + 1 && set != 0 /* it stays for once */
 	:: set != w + 1 ->
-		lock_slot(); /* M1 */
+		lock_slot(); /* FDM1 */
 		old = set;
 		if
 		:: old == w + 1
@@ -92,13 +92,13 @@ inline watch(w, old)
 #ifdef MUTANT_ADD_SILENT
 			atomic { watched[w] = true }
 #else
-			atomic { watched[w] = true; edge[w] = in_kernel > 0 } /* M2 */
+			atomic { watched[w] = true; edge[w] = in_kernel > 0 } /* FDM2 */
 #endif
 			if
 			:: old -> atomic { watched[old - 1] = false; edge[old - 1] = false }
 			:: else
 			fi;
-			set = w + 1 /* M3 */
+			set = w + 1 /* FDM3 */
 		fi;
 		old = 0;
 		unlock_slot()
@@ -106,11 +106,11 @@ inline watch(w, old)
 	w = 0
 }
 
-/* await - O5 and O6. was: not EMPTY: the coroutine did not wait. ended: by its deadline. */
+/* await - FDC5 and FDC6. was: not EMPTY: the coroutine did not wait. ended: by its deadline. */
 inline await(r, was, ended)
 {
 	ended = false;
-	atomic { /* O5 */
+	atomic { /* FDC5 */
 		was = dir;
 		if
 		:: dir == EMPTY -> dir = RECORD + r; waits[r] = true
@@ -119,7 +119,7 @@ inline await(r, was, ended)
 	}
 	if
 	:: was != EMPTY
-	:: else -> /* O6 */
+	:: else -> /* FDC6 */
 		if
 		:: event[r]
 #ifdef GIVE_UP
@@ -149,28 +149,28 @@ inline await(r, was, ended)
 	fi
 }
 
-/* read - O2 to O6: of the coroutine r, which has entered, with its variables. over: the descriptor
- * is closed. */
+/* read - FDC2 to FDC6: of the coroutine r, which has entered, with its variables. over: the
+ * descriptor is closed. */
 inline read(r, over)
 {
 	do
 	:: true ->
-#ifdef MUTANT_O3_FIRST
+#ifdef MUTANT_CALL_FIRST
 		read_bytes(r, dir, came);
 #endif
-		take_ready(was); /* O2 */
+		take_ready(was); /* FDC2 */
 		if
 		:: was == CLOSED -> over = true; break
 		:: else
 		fi;
-#ifndef MUTANT_O3_FIRST
-		read_bytes(r, was, came); /* O3 */
+#ifndef MUTANT_CALL_FIRST
+		read_bytes(r, was, came); /* FDC3 */
 #endif
 		if
 		:: came -> break
 		:: else
 		fi;
-		watch(w, old); /* O4 */
+		watch(w, old); /* FDC4 */
 		await(r, was, ended);
 		if
 		:: ended -> break

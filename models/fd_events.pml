@@ -1,7 +1,7 @@
-/* fd_events.pml - part of fd.pml and fd_select.pml: E1 to E4, X1, X2, and the peer. */
+/* fd_events.pml - part of fd.pml and fd_select.pml: FDE1 to FDE4, FDX1, FDX2, and the peer. */
 
-/* put - E3, X2: what is there becomes `state`, unless CLOSED. was: RECORD + r: r is to have its
- * event. taken: for S3. */
+/* put - FDE3, FDX2: what is there becomes `state`, unless CLOSED. was: RECORD + r: r is to have its
+ * event. taken: for FDS3. */
 inline put(state, was, taken)
 {
 	do
@@ -18,7 +18,7 @@ inline put(state, was, taken)
 	od
 }
 
-/* tell - E4, X2. */
+/* tell - FDE4, FDX2. */
 inline tell(was)
 {
 	if
@@ -31,15 +31,15 @@ inline tell(was)
 proctype Looker(byte w)
 {
 	byte its_gen, was;
-	bool taken; /* S3 */
+	bool taken; /* FDS3 */
 
 end:	do
 	:: atomic { edge[w] && watched[w] -> edge[w] = false; its_gen = gen } /* epoll_wait */
 		if
-		:: gen != its_gen || !is_open /* E1 */
+		:: gen != its_gen || !is_open /* FDE1 */
 		:: else ->
-			put(READY, was, taken); /* E3 */
-			tell(was) /* E4 */
+			put(READY, was, taken); /* FDE3 */
+			tell(was) /* FDE4 */
 		fi;
 		its_gen = 0
 	od
@@ -59,14 +59,14 @@ proctype Closer()
 {
 	byte was;
 	bool last;
-	bool taken; /* S3 */
+	bool taken; /* FDS3 */
 
-	atomic { closing = true; users++ } /* X1 */
-	put(CLOSED, was, taken); /* X2 */
-#ifndef MUTANT_X2_SILENT
+	atomic { closing = true; users++ } /* FDX1 */
+	put(CLOSED, was, taken); /* FDX2 */
+#ifndef MUTANT_CLOSE_SILENT
 	tell(was);
 #endif
-#ifdef MUTANT_X3_EARLY
+#ifdef MUTANT_FREE_EARLY
 	atomic { users-- }
 	finish();
 #else

@@ -1,6 +1,7 @@
 /*
- * fd_select.pml - a wait for a descriptor and a channel together: csrc/io/fd.h S1-S4, with O1-O7,
- * E1-E4, M1-M3, X1-X3, and what sync/select.c does with the channel (waitq.h Q1-Q3).
+ * fd_select.pml - a wait for a descriptor and a channel together: csrc/io/fd.h FDS1-FDS4, with
+ * FDC1-FDC7, FDE1-FDE4, FDM1-FDM3, FDX1-FDX3, and what sync/select.c does with the channel (waitq.h
+ * WTQ1-WTQ3).
  *
  * There is what fd.pml has. But the coroutine selects between the descriptor and a channel, or
  * reads the descriptor alone, in any order, until it has BYTES bytes and VALUES values, which a
@@ -8,21 +9,21 @@
  *
  * The model is in parts. fd.pml has the first three too:
  *   fd_state.pml   the slot, the kernel's side, and what is not in the code
- *   fd_call.pml    O1 to O7, M1 to M3, X3
- *   fd_events.pml  E1 to E4, X1, X2, and the peer
- *   fd_select.pml  S1 to S4, and the channel
+ *   fd_call.pml    FDC1 to FDC7, FDM1 to FDM3, FDX3
+ *   fd_events.pml  FDE1 to FDE4, FDX1, FDX2, and the peer
+ *   fd_select.pml  FDS1 to FDS4, and the channel
  *
  * Taken over: as in fd.pml. A channel has a lock, a queue with room for the one waiter, and the
  * values that were sent while nobody waited. The coroutine has the channel's lock from its last
- * look at the values to S1.
+ * look at the values to FDS1.
  *
  * Left out: what fd.pml leaves out, a select that does not wait included; several channels or
  * descriptors (chan.pml has several channels); a sender that waits.
  *
  * Claimed: as in fd.pml. One case of a select is chosen, or none if the select is withdrawn. An
  * event that comes while another case is chosen is not lost: no coroutine sleeps on while a byte is
- * there. Each value is received once, or stays in the channel. No thread looks at a case after S4,
- * nor at a channel's waiter after Q3.
+ * there. Each value is received once, or stays in the channel. No thread looks at a case after
+ * FDS4, nor at a channel's waiter after WTQ3.
  */
 #define SELECTS
 #define NEXT Coroutine(1, gen, 1, 0)
@@ -66,11 +67,11 @@ inline choose(r, what, succeeded)
 	}
 }
 
-/* put_at_case - S2 and S3, in the loop of put, which has found SELECT. Ends that loop if SELECT is
- * still there. */
+/* put_at_case - FDS2 and FDS3, in the loop of put, which has found SELECT. Ends that loop if SELECT
+ * is still there. */
 inline put_at_case(state, was, taken)
 {
-	lock_slot(); /* S2 */
+	lock_slot(); /* FDS2 */
 #ifndef MUTANT_SELECT_ONE_LOOK
 	was = dir;
 #endif
@@ -88,7 +89,7 @@ inline put_at_case(state, was, taken)
 		:: else
 		fi;
 #else
-		choose(was, FD, taken); /* S3 */
+		choose(was, FD, taken); /* FDS3 */
 #endif
 #ifdef MUTANT_SELECT_LOSES
 		if
@@ -122,7 +123,7 @@ proctype Sender(byte r; byte n)
 	:: else ->
 		lock_chan(r);
 		if
-		:: queued[r] -> queued[r] = false; choose(r, CHAN, taken) /* Q2 */
+		:: queued[r] -> queued[r] = false; choose(r, CHAN, taken) /* WTQ2 */
 		:: else
 		fi;
 		if
@@ -138,7 +139,7 @@ proctype Sender(byte r; byte n)
 	od
 }
 
-/* look - O2, and O3 for a select, which asks whether something is there. */
+/* look - FDC2, and FDC3 for a select, which asks whether something is there. */
 inline look(was, ready)
 {
 	take_ready(was);
@@ -153,8 +154,8 @@ inline look(was, ready)
 	}
 }
 
-/* withdraw - of the select, by its deadline, or since S1 has failed. withdrawn: nothing was chosen,
- * and no event is to come. */
+/* withdraw - of the select, by its deadline, or since FDS1 has failed. withdrawn: nothing was
+ * chosen, and no event is to come. */
 inline withdraw(r, withdrawn)
 {
 	atomic {
@@ -168,13 +169,13 @@ inline withdraw(r, withdrawn)
 	}
 }
 
-/* wait - Q1, S1 to S4, in the lock of the channel. ended: by the deadline. came: the channel's case
- * is done. Neither: the select begins again. */
+/* wait - WTQ1, FDS1 to FDS4, in the lock of the channel. ended: by the deadline. came: the
+ * channel's case is done. Neither: the select begins again. */
 inline wait(r, was, ended, came)
 {
 	atomic { chosen[r] = NONE; live[r] = true; waits[r] = true }
-	queued[r] = true; /* Q1 */
-	atomic { /* S1 */
+	queued[r] = true; /* WTQ1 */
+	atomic { /* FDS1 */
 		was = dir;
 		if
 #ifdef MUTANT_SELECT_BLIND_WAIT
@@ -206,7 +207,7 @@ inline wait(r, was, ended, came)
 	fi;
 	came = chosen[r] == CHAN && !withdrawn;
 #ifndef MUTANT_SELECT_UNLOCKED
-	lock_slot(); /* S4 */
+	lock_slot(); /* FDS4 */
 #endif
 #ifndef MUTANT_SELECT_STAYS
 	atomic {
@@ -220,7 +221,7 @@ inline wait(r, was, ended, came)
 	unlock_slot();
 #endif
 	if
-	:: !came -> lock_chan(r); queued[r] = false; unlock_chan(r) /* Q3 */
+	:: !came -> lock_chan(r); queued[r] = false; unlock_chan(r) /* WTQ3 */
 	:: else
 	fi;
 	atomic {
@@ -242,7 +243,7 @@ inline select_mix(r, over)
 	:: true ->
 		look(was, ready);
 		if
-		:: !ready -> watch(w, old) /* O4 */
+		:: !ready -> watch(w, old) /* FDC4 */
 		:: else
 		fi;
 		lock_chan(r);

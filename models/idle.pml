@@ -1,6 +1,6 @@
 /*
- * idle.pml - workers that sleep and are woken, and the end of everything: P1 to P6 and N1 to N4 of
- * idle.c, with the standby, pauses, ends, pending-work tokens and timed waits.
+ * idle.pml - workers that sleep and are woken, and the end of everything: SLP1 to SLP6 and WKW1 to
+ * WKW4 of idle.c, with the standby, pauses, ends, pending-work tokens and timed waits.
  *
  * There are three workers. SCENE says what coroutines and threads outside do:
  *   1  flow     Two threads outside spawn. There is a queue to steal from, and a remote wake for a
@@ -25,11 +25,11 @@
  *
  * The model is in parts:
  *   idle_state.pml    parameters, words, and what is not in the code
- *   idle_claims.pml   tokens and claims: N1 to N4
+ *   idle_claims.pml   tokens and claims: WKW1 to WKW4
  *   idle_bodies.pml   what coroutines do
- *   idle_steal.pml    inboxes and steals: P6
- *   idle_sleep.pml    the standby, and sleeping: P5
- *   idle_worker.pml   a worker: P1 to P5
+ *   idle_steal.pml    inboxes and steals: SLP6
+ *   idle_sleep.pml    the standby, and sleeping: SLP5
+ *   idle_worker.pml   a worker: SLP1 to SLP5
  *   idle_outside.pml  threads outside
  *
  * What is as in the code: activity, sleepers, ev and its futex, mode, hungry, standby, rests and

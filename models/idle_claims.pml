@@ -1,4 +1,4 @@
-/* idle_claims.pml - part of idle.pml: tokens and claims, N1 to N4 (activity.c). */
+/* idle_claims.pml - part of idle.pml: tokens and claims, WKW1 to WKW4 (activity.c). */
 
 /* rested - coroi_rested. */
 inline rested()
@@ -45,11 +45,11 @@ inline awake_begin()
 #endif
 }
 
-/* claim - N2 to N4. ok: this claim cleared the bit. */
+/* claim - WKW2 to WKW4. ok: this claim cleared the bit. */
 inline claim(id, ok)
 {
 #ifndef MUTANT_CLAIM_FIRST
-	awake_begin();                                                  /* N2 */
+	awake_begin();                                                  /* WKW2 */
 #endif
 	if
 #if SCENE == 4
@@ -58,7 +58,7 @@ inline claim(id, ok)
 #else
 	:: true ->
 #endif
-		d_step {                                                /* N3 */
+		d_step {                                                /* WKW3 */
 			ok = (sleepers & BIT(id)) != 0;
 			sleepers = sleepers & ~BIT(id)
 		};
@@ -68,7 +68,7 @@ inline claim(id, ok)
 			ev[id] = WOKEN;
 			awake++
 #else
-			ev[id] = WOKEN                                  /* N4 */
+			ev[id] = WOKEN                                  /* WKW4 */
 #endif
 		:: else ->
 #ifdef MUTANT_TOKEN_KEPT
@@ -123,11 +123,11 @@ inline notify_queued()
 	fi
 }
 
-/* notify_pushed - coroi_notify_pushed, after N1. */
+/* notify_pushed - coroi_notify_pushed, after WKW1. */
 inline notify_pushed(to)
 {
 	if
-	:: sleepers & BIT(to) -> claim(to, c); c = 0                    /* N2 to N4 */
+	:: sleepers & BIT(to) -> claim(to, c); c = 0                    /* WKW2 to WKW4 */
 	:: else ->
 		if
 		:: hungry & ALONE -> notify_hungry()
@@ -136,7 +136,7 @@ inline notify_pushed(to)
 	fi
 }
 
-/* push - N1 and what follows, from a thread outside. After the push the runnable is owed. */
+/* push - WKW1 and what follows, from a thread outside. After the push the runnable is owed. */
 inline push(runnable, to)
 {
 #ifdef MUTANT_WAKE_FIRST

@@ -1,4 +1,4 @@
-/* idle_sleep.pml - part of idle.pml: the standby, and sleeping, P5 (idle.c). */
+/* idle_sleep.pml - part of idle.pml: the standby, and sleeping, SLP5 (idle.c). */
 
 /* resign - w is the standby no longer, unless another has become that. */
 inline resign()
@@ -129,7 +129,7 @@ inline no_reserve()
 }
 #endif
 
-/* unpark - P3, and the standby that wakes itself: w has a token. Clear its bit. */
+/* unpark - SLP3, and the standby that wakes itself: w has a token. Clear its bit. */
 inline unpark()
 {
 	d_step {
@@ -220,7 +220,7 @@ inline poll(v)
 }
 #endif
 
-/* sleep_until_claimed - P5. */
+/* sleep_until_claimed - SLP5. */
 inline sleep_until_claimed()
 {
 #ifndef NO_STANDBY

@@ -1,4 +1,4 @@
-/* idle_steal.pml - part of idle.pml: inboxes and steals, P6 (run.c, steal.c). */
+/* idle_steal.pml - part of idle.pml: inboxes and steals, SLP6 (run.c, steal.c). */
 
 /* Spawns out of an inbox are counted when they are delivered. These nodes are remote wakes. */
 #if SCENE == 1 || SCENE == 4
@@ -72,11 +72,11 @@ inline take_from(v)
 #endif
 }
 
-/* stolen - the part of a steal after v's door: P6, and what was stolen goes into w's queue. */
+/* stolen - the part of a steal after v's door: SLP6, and what was stolen goes into w's queue. */
 inline stolen()
 {
 	if
-	:: left != 0 -> left--; claim(left, c); c = 0; left = 0         /* P6 */
+	:: left != 0 -> left--; claim(left, c); c = 0; left = 0         /* SLP6 */
 	:: else
 	fi;
 	if

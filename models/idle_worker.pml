@@ -1,4 +1,4 @@
-/* idle_worker.pml - part of idle.pml: a worker, P1 to P5 (run.c, idle.c). */
+/* idle_worker.pml - part of idle.pml: a worker, SLP1 to SLP5 (run.c, idle.c). */
 
 proctype worker(byte w)
 {
@@ -113,9 +113,9 @@ idle:
 	awake_end_and_tell();
 #endif
 #ifndef MUTANT_LATE_BIT
-	d_step { sleepers = sleepers | BIT(w) };                        /* P1 */
+	d_step { sleepers = sleepers | BIT(w) };                        /* SLP1 */
 #endif
-	if                                                              /* P2 */
+	if                                                              /* SLP2 */
 	:: mode == STOPPING -> found = true
 	:: mode == PAUSED
 	:: mode == RUNNING ->
@@ -133,7 +133,7 @@ idle:
 	d_step { sleepers = sleepers | BIT(w) };
 #endif
 	if
-	:: found ->                                                     /* P3 */
+	:: found ->                                                     /* SLP3 */
 		found = false;
 #ifdef MUTANT_DROP_FIRST
 		awake++;
@@ -154,7 +154,7 @@ idle:
 #if SCENE == 6
 	armed = due[w] != 0;
 	if
-	:: armed ->                                                     /* P4 */
+	:: armed ->                                                     /* SLP4 */
 #ifdef MUTANT_NO_PENDING
 		awake_end_and_tell();
 #else
@@ -170,11 +170,11 @@ idle:
 	fi;
 #endif
 #if SCENE == 7
-	d_step { awake--; pending++ };                                  /* P4 */
+	d_step { awake--; pending++ };                                  /* SLP4 */
 	goto sleeps;
 #endif
 #ifndef MUTANT_DROP_FIRST
-	d_step {                                                        /* P4 */
+	d_step {                                                        /* SLP4 */
 		awake_end();
 #ifndef BATCH
 		if
@@ -199,7 +199,7 @@ idle:
 #if SCENE == 6 || SCENE == 7
 sleeps:	skip;
 #endif
-	sleep_until_claimed();                                          /* P5 */
+	sleep_until_claimed();                                          /* SLP5 */
 #if SCENE == 6
 	if
 	:: armed ->

@@ -1,6 +1,6 @@
 /*
- * lend.pml - a worker that is lent: L1 to L9, O1 and O2 of lend.h, with as much of idle.c (P1 to
- * P6, N1 to N4) as decides who is the worker, and whether the end is exact.
+ * lend.pml - a worker that is lent: LND1 to LND9, OWN1 and OWN2 of lend.h, with as much of idle.c
+ * (SLP1 to SLP6, WKW1 to WKW4) as decides who is the worker, and whether the end is exact.
  *
  * There is one worker, with its own thread, which sleeps. LENDERS threads lend themselves to it,
  * once each. The coroutine of a lender ends, or spawns a child first, or waits for a deadline.
@@ -88,13 +88,13 @@ inline awake_end()
 	}
 }
 
-/* claimed - N4, L9. */
+/* claimed - WKW4, LND9. */
 inline claimed()
 {
 	ev = WOKEN
 }
 
-/* claim - N2 to N4. */
+/* claim - WKW2 to WKW4. */
 inline claim()
 {
 	awake++;
@@ -126,7 +126,7 @@ inline drain()
 
 /* ------------------------------------------------------------------------------ the own thread */
 
-/* rise - O1, O2. x: O1. */
+/* rise - OWN1, OWN2. x: OWN1. */
 inline rise()
 {
 	do
@@ -137,10 +137,10 @@ inline rise()
 		x = true;
 #endif
 		if
-		:: x -> break                                           /* O1 */
+		:: x -> break                                           /* OWN1 */
 		:: else
 		fi;
-		awake_end();                                            /* O2 */
+		awake_end();                                            /* OWN2 */
 		awaited = true;
 #ifdef MUTANT_LEND_ONE_LOOK
 		break
@@ -181,13 +181,13 @@ proctype own()
 			break
 		}
 		od;
-		sleepers = true;                                        /* P1 */
-		found = stopping;                                       /* P2 */
+		sleepers = true;                                        /* SLP1 */
+		found = stopping;                                       /* SLP2 */
 		found = found || inbox != 0;
 		d_step { assert(owner == NOBODY); owner = OWN };        /* in the door */
 		d_step { assert(owner == OWN); owner = NOBODY; found = found || queue != 0 };
 		if
-		:: found ->                                             /* P3 */
+		:: found ->                                             /* SLP3 */
 			d_step { x = sleepers; sleepers = false; found = false };
 			if
 			:: x -> x = false
@@ -203,12 +203,12 @@ proctype own()
 			goto next
 		:: else
 		fi;
-		armed = due;                                            /* P4 */
+		armed = due;                                            /* SLP4 */
 		if
 		:: armed -> d_step { pending++; awake-- }
 		:: else -> awake_end()
 		fi;
-asleep:		waiting = false;                                        /* P5 */
+asleep:		waiting = false;                                        /* SLP5 */
 		do
 		:: true ->
 			d_step {
@@ -246,7 +246,7 @@ next:		skip
 
 /* ----------------------------------------------------------------------------------- lenders */
 
-/* become - L4. */
+/* become - LND4. */
 inline become()
 {
 	d_step {
@@ -262,7 +262,7 @@ proctype lender(byte i)
 	bool x, was_due, idle, left;
 	byte me = 2 + i;
 
-	/* L1 */
+	/* LND1 */
 #ifndef MUTANT_LEND_TOKEN_LATE
 	awake++;
 #endif
@@ -272,7 +272,7 @@ proctype lender(byte i)
 	:: else
 	fi;
 #endif
-	d_step { x = sleepers; sleepers = false };                                /* L2 */
+	d_step { x = sleepers; sleepers = false };                                /* LND2 */
 	if
 	:: x
 	:: else -> goto second
@@ -281,7 +281,7 @@ proctype lender(byte i)
 	awake++;
 #endif
 #ifndef MUTANT_LEND_AWAKE
-	if                                                              /* L3 */
+	if                                                              /* LND3 */
 	:: ev == SLEEPS
 	:: else -> claimed(); goto over
 	fi;
@@ -309,7 +309,7 @@ leave:
 #ifdef MUTANT_LEND_TOKEN_EARLY
 	awake++;
 #endif
-	atomic {                                                        /* L5 */
+	atomic {                                                        /* LND5 */
 		assert(owner == me);
 #ifdef MUTANT_LEND_DUE_KEPT
 		left = queue != 0;
@@ -319,13 +319,13 @@ leave:
 		owner = NOBODY
 	};
 	if
-	:: left || !idle -> claimed(); goto over                        /* L9 */
+	:: left || !idle -> claimed(); goto over                        /* LND9 */
 	:: else
 	fi;
 #ifndef MUTANT_LEND_LATE_BIT
-	sleepers = true;                                                     /* L6 */
+	sleepers = true;                                                     /* LND6 */
 #endif
-	left = stopping;                                                /* L7 */
+	left = stopping;                                                /* LND7 */
 #ifndef MUTANT_LEND_BLIND_INBOX
 	left = left || inbox != 0;
 #endif
@@ -345,7 +345,7 @@ leave:
 		x = true;
 #endif
 		if
-		:: x -> claimed(); goto over                            /* L9 */
+		:: x -> claimed(); goto over                            /* LND9 */
 		:: else -> goto give
 		fi
 #endif
@@ -354,7 +354,7 @@ leave:
 #ifdef MUTANT_LEND_LATE_BIT
 	sleepers = true;
 #endif
-give:	awake_end();                                                    /* L8 */
+give:	awake_end();                                                    /* LND8 */
 	goto over;
 second:
 #ifdef MUTANT_LEND_TOKEN_LATE
@@ -374,9 +374,9 @@ proctype pusher(byte item)
 	bool x;
 
 	if
-	:: atomic { !refusing -> pushing++; inbox = inbox | item };     /* N1 */
+	:: atomic { !refusing -> pushing++; inbox = inbox | item };     /* WKW1 */
 		if
-		:: sleepers -> claim()                                       /* N2 to N4 */
+		:: sleepers -> claim()                                       /* WKW2 to WKW4 */
 		:: else
 		fi;
 		d_step { owed = owed | item; pushing-- }
@@ -401,7 +401,7 @@ proctype thief()
 			:: else
 			fi
 		fi;
-		left = sleepers && queue != 0                                /* P6 */
+		left = sleepers && queue != 0                                /* SLP6 */
 	}
 		if
 		:: left -> left = false; claim()

@@ -1,7 +1,8 @@
 /*
- * set.pml - a worker that sleeps in its set of descriptors, or on its futex: csrc/io/set.h Z1-Z3, with
- * as much of idle.c (P1 to P5, N1 to N4), of lend.h (L1 to L9, O1, O2) and of io/fd.h (O2 to O6, E3, E4)
- * as decides where the worker sleeps, who sends an event, and whether the scheduler is at rest.
+ * set.pml - a worker that sleeps in its set of descriptors, or on its futex: csrc/io/set.h
+ * SET1-SET3, with as much of idle.c (SLP1 to SLP5, WKW1 to WKW4), of lend.h (LND1 to LND9, OWN1,
+ * OWN2) and of io/fd.h (FDC2 to FDC6, FDE3, FDE4) as decides where the worker sleeps, who sends an
+ * event, and whether the scheduler is at rest.
  *
  * There is one worker with its own thread; a coroutine that reads READS bytes from one descriptor; a
  * peer that sends them; PUSHERS threads that push a coroutine each. With LENDER a thread lends itself to
@@ -74,7 +75,7 @@ bool runs = true;
 /* Not in the code. */
 byte owner = OWN;
 byte got, ran, pushing;
-bool carried;               /* E3 has taken the record, and E4 is to come */
+bool carried;               /* FDE3 has taken the record, and FDE4 is to come */
 
 inline awake_end() {
 	d_step {
@@ -88,7 +89,7 @@ inline become(who) {
 	d_step { assert(owner == NOBODY && awake > 0); owner = who }
 }
 
-/* kick - Z2. */
+/* kick - SET2. */
 inline kick() {
 	if
 	:: bed == SET ->
@@ -99,7 +100,7 @@ inline kick() {
 	fi
 }
 
-/* claimed - N4, L9. */
+/* claimed - WKW4, LND9. */
 inline claimed() {
 	d_step { was_ev = ev; ev = WOKEN };
 	if
@@ -109,7 +110,7 @@ inline claimed() {
 	was_ev = NONE
 }
 
-/* notify - N2 to N4. */
+/* notify - WKW2 to WKW4. */
 inline notify() {
 	if
 	:: sleepers ->
@@ -123,7 +124,7 @@ inline notify() {
 	fi
 }
 
-/* put - E3. carries: a record was there. */
+/* put - FDE3. carries: a record was there. */
 inline put() {
 	d_step {
 		carries = record;
@@ -136,7 +137,7 @@ inline put() {
 	}
 }
 
-/* send_here - E4 of the worker. send_away - of any other thread. */
+/* send_here - FDE4 of the worker. send_away - of any other thread. */
 inline send_here(who) {
 	put();
 	if
@@ -153,7 +154,7 @@ inline send_away() {
 	put();
 	if
 	:: carries ->
-		d_step { mail = true; carried = false; carries = false }; /* N1 */
+		d_step { mail = true; carried = false; carries = false }; /* WKW1 */
 		notify()
 	:: else
 	fi
@@ -181,21 +182,21 @@ inline read(who) {
 	do
 	:: got == READS -> break
 	:: else ->
-		ready = false;                                          /* O2 */
-		d_step { x = bytes > 0; if :: x -> bytes--; got++ :: else fi };   /* O3 */
+		ready = false;                                          /* FDC2 */
+		d_step { x = bytes > 0; if :: x -> bytes--; got++ :: else fi };   /* FDC3 */
 		if
 		:: x -> x = false
 		:: else ->
-			d_step {                                        /* O4 */
+			d_step {                                        /* FDC4 */
 				if
 				:: !watched -> watched = true; edge = bytes > 0
 				:: else
 				fi
 			};
-			d_step { x = !ready; record = !ready };         /* O5 */
+			d_step { x = !ready; record = !ready };         /* FDC5 */
 			if
 			:: x ->
-				atomic {                                /* O6 */
+				atomic {                                /* FDC6 */
 					x = false;
 					assert(owner == who);
 					outside = true;
@@ -209,7 +210,7 @@ inline read(who) {
 
 /* ------------------------------------------------------------------------------ the own thread */
 
-/* rise - O1, O2. x: O1. */
+/* rise - OWN1, OWN2. x: OWN1. */
 inline rise() {
 	do
 	:: true ->
@@ -243,7 +244,7 @@ inline sleep() {
 		bed = FUTEX;
 		atomic { in_futex = (ev == SLEEPS); !in_futex }
 	:: else ->
-		bed = SET;                                              /* Z1 */
+		bed = SET;                                              /* SET1 */
 #ifdef MUTANT_SET_BLIND_SLEEP
 		x = true;
 #else
@@ -283,11 +284,11 @@ proctype own() {
 			send_here(OWN)
 		:: atomic { inbox == 0 && !spawned && !mail && !runs -> owner = NOBODY; break }
 		od;
-		sleepers = true;                                        /* P1 */
-		found = stopping;                                       /* P2 */
+		sleepers = true;                                        /* SLP1 */
+		found = stopping;                                       /* SLP2 */
 		found = found || inbox != 0 || spawned || mail;
 		if
-		:: found ->                                             /* P3 */
+		:: found ->                                             /* SLP3 */
 			found = false;
 			d_step { x = sleepers; sleepers = false };
 			if
@@ -307,13 +308,13 @@ proctype own() {
 #ifdef MUTANT_OUTSIDE_UNCOUNTED
 		armed = false;
 #else
-		armed = outside;                                        /* P4 */
+		armed = outside;                                        /* SLP4 */
 #endif
 		if
 		:: armed -> d_step { pending++; awake-- }
 		:: else -> awake_end()
 		fi;
-		do                                                      /* P5 */
+		do                                                      /* SLP5 */
 		:: true ->
 			d_step { x = (ev == NONE); if :: x -> ev = SLEEPS :: else fi };
 			if
@@ -358,7 +359,7 @@ proctype own() {
 		od;
 		atomic { x = false; was_claimed = false; waiting = false; awaited = false };
 		become(OWN);
-		if                                                      /* Z3 */
+		if                                                      /* SET3 */
 		:: found -> found = false; send_here(OWN)
 		:: else
 		fi;
@@ -377,8 +378,8 @@ proctype lender() {
 	bool x, was_outside, was_watched, left;
 	byte was_ev;
 
-	awake++;                                                        /* L1 */
-	d_step { x = sleepers; sleepers = false };                      /* L2 */
+	awake++;                                                        /* LND1 */
+	d_step { x = sleepers; sleepers = false };                      /* LND2 */
 	if
 	:: x -> x = false
 	:: else ->
@@ -390,7 +391,7 @@ proctype lender() {
 #endif
 		goto over
 	fi;
-	if                                                              /* L3 */
+	if                                                              /* LND3 */
 	:: ev == SLEEPS
 	:: else ->
 #ifdef READ_LENT
@@ -399,12 +400,12 @@ proctype lender() {
 		claimed();
 		goto over
 	fi;
-	become(LENT);                                                   /* L4 */
+	become(LENT);                                                   /* LND4 */
 	d_step { was_outside = outside; was_watched = watched };
 #ifdef READ_LENT
 	read(LENT);
 #endif
-	atomic {                                                        /* L5 */
+	atomic {                                                        /* LND5 */
 		assert(owner == LENT);
 #ifdef MUTANT_LEND_OUTSIDE_KEPT
 		left = runs;
@@ -414,23 +415,23 @@ proctype lender() {
 		owner = NOBODY
 	};
 	if
-	:: left -> claimed(); goto over                                 /* L9 */
+	:: left -> claimed(); goto over                                 /* LND9 */
 	:: else
 	fi;
-	sleepers = true;                                                /* L6 */
-	left = inbox != 0 || spawned || mail;                           /* L7 */
+	sleepers = true;                                                /* LND6 */
+	left = inbox != 0 || spawned || mail;                           /* LND7 */
 	left = left || stopping;
 	left = left || awaited;
 	if
 	:: left ->
 		d_step { x = sleepers; sleepers = false };
 		if
-		:: x -> x = false; claimed(); goto over                 /* L9 */
+		:: x -> x = false; claimed(); goto over                 /* LND9 */
 		:: else
 		fi
 	:: else
 	fi;
-	awake_end();                                                    /* L8 */
+	awake_end();                                                    /* LND8 */
 over:	atomic { x = false; left = false; was_outside = false; was_watched = false }
 }
 #endif
@@ -439,7 +440,7 @@ proctype pusher() {
 	bool x;
 	byte was_ev;
 
-	atomic { inbox++; pushing++ };                                  /* N1 */
+	atomic { inbox++; pushing++ };                                  /* WKW1 */
 	notify();
 	pushing--
 }

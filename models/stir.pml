@@ -1,6 +1,6 @@
 /*
  * stir.pml - busy workers that take from each other: coroi_stir of steal.c, and the doors of all of
- * them, D1 to D6 and T1 to T6 of door.h.
+ * them, DRO1 to DRO6 and DRT1 to DRT6 of door.h.
  *
  * The threads are N workers. Each enters its door, takes a coroutine to run, and leaves; and it
  * knocks at the door of another worker, takes from there, and keeps what it has taken inside its
@@ -13,8 +13,9 @@
  *
  * What is abstracted
  *   memory     is sequentially consistent: what stores in a buffer do to one door is in door.pml.
- *   the futex of D5 is a wait. T2 is left out: a thief that is served in time is served at T4.
- *   T5         Thieves never give up. So they wait for an owner for ever where that does not come,
+ *   the futex of DRO5 is a wait. DRT2 is left out: a thief that is served in time is served at
+ *   DRT4.
+ *   DRT5       Thieves never give up. So they wait for an owner for ever where that does not come,
  *              and what ends here would end in the code without the limit on their spins.
  *   when       Each worker stirs whenever it likes, STIRS times, whatever the lengths are.
  *
@@ -24,7 +25,7 @@
  *   - There is no deadlock: no two workers wait for each other (invalid end state).
  *
  * Parameters: N, SECTIONS and STIRS (of each worker). Mutants: MUTANT_INSIDE (the knock is made
- * inside the own door), MUTANT_NO_LOOK (D3 is left out when a worker keeps what it has taken).
+ * inside the own door), MUTANT_NO_LOOK (DRO3 is left out when a worker keeps what it has taken).
  */
 #ifndef N
 #define N 2
@@ -64,14 +65,14 @@ inline come_in(v)
 /* one_of - a member of the set, or 0. */
 #define one_of(set) ((set) & -(set))
 
-/* enter - D1 to D5. */
+/* enter - DRO1 to DRO5. */
 inline enter()
 {
-	busy[me] = 1;                                           /* D1 */
+	busy[me] = 1;                                           /* DRO1 */
 	do
-	:: atomic { req[me] == FREE -> come_in(me); break }     /* D3 */
+	:: atomic { req[me] == FREE -> come_in(me); break }     /* DRO3 */
 	:: atomic {
-		WHAT(req[me]) == ASK ->                         /* D4 */
+		WHAT(req[me]) == ASK ->                         /* DRO4 */
 		r = THIEF(req[me]);
 		req[me] = WORD(SERV, r);
 		come_in(me)
@@ -84,7 +85,7 @@ inline enter()
 		};
 		req[me] = FREE;
 		break
-	:: WHAT(req[me]) == LOCK ->                             /* D5 */
+	:: WHAT(req[me]) == LOCK ->                             /* DRO5 */
 		busy[me] = 0;
 		WHAT(req[me]) != LOCK;
 		busy[me] = 1
@@ -94,7 +95,7 @@ inline enter()
 
 inline leave()
 {
-	atomic { inside[me]--; busy[me] = 0 }                   /* D6 */
+	atomic { inside[me]--; busy[me] = 0 }                   /* DRO6 */
 }
 
 inline run_one()
@@ -108,14 +109,14 @@ inline run_one()
 	}
 }
 
-/* knock - T1 to T6, and what is taken at v is in buffer[me]. */
+/* knock - DRT1 to DRT6, and what is taken at v is in buffer[me]. */
 inline knock()
 {
 	if
-	:: atomic { req[v] == FREE -> req[v] = WORD(ASK, me) }; /* T1 */
+	:: atomic { req[v] == FREE -> req[v] = WORD(ASK, me) }; /* DRT1 */
 		do
 		:: req[v] != WORD(ASK, me) -> break             /* served */
-		:: busy[v] == 0 ->                              /* T4 */
+		:: busy[v] == 0 ->                              /* DRT4 */
 			atomic {
 				if
 				:: req[v] == WORD(ASK, me) ->
@@ -134,7 +135,7 @@ inline knock()
 			req[v] = FREE;
 			break
 		od;
-		req[v] != WORD(SERV, me)                        /* T6 */
+		req[v] != WORD(SERV, me)                        /* DRT6 */
 	:: req[v] != FREE                                       /* refused */
 	fi
 }

@@ -1,6 +1,6 @@
 /*
- * wake.pml - the wake word, the join word and the reuse of a record: W1 to W5 and C1 to C4 of
- * wait.c, J1 to J3 of join.c.
+ * wake.pml - the wake word, the join word and the reuse of a record: WKC1 to WKC5 and CAN1 to CAN4
+ * of wait.c, JOI1 to JOI3 of join.c.
  *
  * There are two workers, two records and threads outside. Record 0 is the target, and is used a
  * second time. Record 1 is the joiner.
@@ -18,14 +18,14 @@
  *
  * The model is in parts:
  *   wake_state.pml       records, workers, and what is not in the code
- *   wake_words.pml       W1 to W5, and C1
- *   wake_coroutines.pml  what the coroutines do: C2, C3, J1 to J3; and the workers
+ *   wake_words.pml       WKC1 to WKC5, and CAN1
+ *   wake_coroutines.pml  what the coroutines do: CAN2, CAN3, JOI1 to JOI3; and the workers
  *   wake_outside.pml     threads outside
  *
- * What is as in the code: coro_cancel, remote_wake (W1, W2), coroi_remote_wake_locked (W3, W5),
- * coroi_end_locked and free_word (W4), is_home_locked and wake_home_locked, coro_park, coro_join
- * with coroi_wait and unregister, coro_detach, Register and Take of join.go, end_joinable_locked
- * (J2), coroi_join_free (J3), coroi_deque_give, and cancel of life.c.
+ * What is as in the code: coro_cancel, remote_wake (WKC1, WKC2), coroi_remote_wake_locked (WKC3,
+ * WKC5), coroi_end_locked and free_word (WKC4), is_home_locked and wake_home_locked, coro_park,
+ * coro_join with coroi_wait and unregister, coro_detach, Register and Take of join.go,
+ * end_joinable_locked (JOI2), coroi_join_free (JOI3), coroi_deque_give, and cancel of life.c.
  *
  * What is abstracted
  *   words     A compare-and-swap in a loop is one step: it depends on nothing but the word. Loads

@@ -1,6 +1,6 @@
-/* wake_coroutines.pml - part of wake.pml: ends and joins, J1 to J3 (join.c), and workers. */
+/* wake_coroutines.pml - part of wake.pml: ends and joins, JOI1 to JOI3 (join.c), and workers. */
 
-/* end_target - coroi_end_locked of the target: W4, or J2. */
+/* end_target - coroi_end_locked of the target: WKC4, or JOI2. */
 inline end_target()
 {
 	atomic { !door[me]; door[me] = true };
@@ -24,7 +24,7 @@ inline end_target()
 	:: else ->
 		over_1 = true;
 		state[TARGET] = ENDED;
-		d_step {                                                /* J2 */
+		d_step {                                                /* JOI2 */
 			kind = join;
 			if
 			:: join == NOBODY -> join = DONE
@@ -76,7 +76,7 @@ inline run_target()
 #ifdef MUTANT_CANCEL_LOOK_OUTSIDE
 			:: permits[TARGET] == 0 && sees
 #else
-			:: permits[TARGET] == 0 && canceled[TARGET]     /* C2 */
+			:: permits[TARGET] == 0 && canceled[TARGET]     /* CAN2 */
 #endif
 			:: else -> state[TARGET] = PARKED; break
 			fi
@@ -85,7 +85,7 @@ inline run_target()
 	od
 }
 
-/* join_free - coroi_join_free, J3. */
+/* join_free - coroi_join_free, JOI3. */
 inline join_free()
 {
 	state[TARGET] = FREE;
@@ -111,11 +111,11 @@ inline detach(g)
 
 /*
  * run_joiner - coro_join. What the joiner does:
- *   stage 0  J1
+ *   stage 0  JOI1
  *         1  it waits
  *         2  it waits, and cannot be cancelled
  *         3  it is done
- *         4  J3
+ *         4  JOI3
  *         5  it was suspended at stage 1
  *         6  it was suspended at stage 2
  *         7  it was cancelled, and detaches the target
@@ -127,7 +127,7 @@ inline run_joiner()
 		escaped[JOINER] = true;
 		d_step {
 			if
-			:: join_gen == 1 && join == NOBODY -> join = COROUTINE; stage = 1  /* J1 */
+			:: join_gen == 1 && join == NOBODY -> join = COROUTINE; stage = 1  /* JOI1 */
 			:: join_gen == 1 && join == DONE -> join = TAKEN; stage = 4
 			:: else -> stage = 3                            /* busy or stale */
 			fi
@@ -161,7 +161,7 @@ inline run_joiner()
 			}
 		fi
 	:: stage == 7 -> detach(1); stage = 3
-	:: stage == 4 -> assert(join_gen == 1); join_free(); stage = 3   /* J3 */
+	:: stage == 4 -> assert(join_gen == 1); join_free(); stage = 3   /* JOI3 */
 	:: stage == 3 ->
 		atomic { !door[me]; door[me] = true };
 		d_step {

@@ -1,4 +1,4 @@
-/* wake_words.pml - part of wake.pml: the wake word, W1 to W5, and a cancel, C1 (wait.c). */
+/* wake_words.pml - part of wake.pml: the wake word, WKC1 to WKC5, and a cancel, CAN1 (wait.c). */
 
 /* put - a free record goes back to the slab. */
 inline put(r)
@@ -8,7 +8,7 @@ inline put(r)
 	freed[r] = true
 }
 
-/* free_word - W4. The record goes back if it is no node. */
+/* free_word - WKC4. The record goes back if it is no node. */
 inline free_word(r)
 {
 	d_step {
@@ -44,7 +44,7 @@ inline push(r, box)
 	}
 }
 
-/* remote_wake - W1 and W2. what: an event, a cancel or a permit. */
+/* remote_wake - WKC1 and WKC2. what: an event, a cancel or a permit. */
 #define PERMIT 0
 #define EVENT 1
 #define CANCEL_BIT 2
@@ -62,7 +62,7 @@ inline remote_wake(r, g, what)
 #ifdef MUTANT_CANCEL_NO_WAKE
 			first = (count[r] == 0 && !event_bit[r]);
 #else
-			first = (count[r] == 0 && !event_bit[r] && !cancel_bit[r]);     /* W1 */
+			first = (count[r] == 0 && !event_bit[r] && !cancel_bit[r]);     /* WKC1 */
 #endif
 #ifdef MUTANT_ALWAYS_PUSH
 			first = true;
@@ -83,7 +83,7 @@ inline remote_wake(r, g, what)
 		over = false
 	};
 	if
-	:: first ->                                                     /* W2 */
+	:: first ->                                                     /* WKC2 */
 		to = home[r];
 		push(r, to);
 		to = 0;
@@ -100,7 +100,7 @@ inline end_wait(w, r, is_canceled)
 	queue[w] = queue[w] | BIT(r)
 }
 
-/* cancel_one - C1. r has not ended. */
+/* cancel_one - CAN1. r has not ended. */
 inline cancel_one(w, r)
 {
 #ifndef MUTANT_CANCEL_WAIT_ONLY
@@ -112,7 +112,7 @@ inline cancel_one(w, r)
 	fi
 }
 
-/* remote_wake_locked - W3 and W5, in w's door. */
+/* remote_wake_locked - WKC3 and WKC5, in w's door. */
 inline remote_wake_locked(w, r)
 {
 	to = home[r];
@@ -141,7 +141,7 @@ inline remote_wake_locked(w, r)
 #endif
 		d_step {
 			if
-			:: !first -> put(r)                             /* W5 */
+			:: !first -> put(r)                             /* WKC5 */
 			:: first && over
 			:: first && !over ->
 				if

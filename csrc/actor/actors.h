@@ -31,9 +31,9 @@
  * as wholes. */
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
-	/* The first message that was taken and is not handled, or that came by H2, and in the
+	/* The first message that was taken and is not handled, or that came by HOM2, and in the
 	 * highest 16 bits how many there are, at most COROI_DEPTH_MOST. Written by the turn, and by
-	 * H2. Atomic, relaxed. */
+	 * HOM2. Atomic, relaxed. */
 	uint64_t pending;
 	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
 	 * Atomic, release: the turn and senders look. */
@@ -120,7 +120,7 @@ struct coroi_clock {
 	struct coroi_later_list *table; /* by the actor */
 	struct coroi_later *spare;
 	struct coroi_later_chunk *chunks; /* of all coroi_later */
-	uint32_t n;                       /* atomic: written in the lock, U1 and U2 */
+	uint32_t n;                       /* atomic: written in the lock, LTR1 and LTR2 */
 	uint32_t most;                    /* a power of two, or 0 */
 	uint64_t number;
 };
@@ -197,7 +197,7 @@ static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t b
 }
 
 /* coroi_place_get - a free place, in all's lock. NULL: no memory. coroi_place_put - it was not used.
- * coroi_place_free - B3: the actor has ended; in no lock. coroi_places_give_back - `all` is
+ * coroi_place_free - END3: the actor has ended; in no lock. coroi_places_give_back - `all` is
  * destroyed. */
 struct coroi_place *coroi_place_get(struct coroi_actors *all);
 void coroi_place_put(struct coroi_actors *all, struct coroi_place *a);
@@ -346,7 +346,7 @@ static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *
 
 /* The locks of the hands for threads outside, by the address of a thread's stack, for all
  * schedulers. A thread that has one finds a box LIVE: then the actors' scheduler is not destroyed
- * before the thread leaves. For B1 of all actors comes before outside_await (open.c), which takes
+ * before the thread leaves. For END1 of all actors comes before outside_await (open.c), which takes
  * each lock once, and outside_await comes before the destroy. So a send from outside needs no other
  * mark. */
 struct coroi_hand_lock {
@@ -417,7 +417,7 @@ COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
 /* ------------------------------------------------------------ sending: visit.c, change.c, send.c */
 
 /* coroi_may_enter - a guest has come: is the actor still there, and open for those outside? A box
- * that is LIVE after coroi_guest_begin is so until the end of the visit, or B1 of the close comes
+ * that is LIVE after coroi_guest_begin is so until the end of the visit, or END1 of the close comes
  * first. */
 int coroi_may_enter(const struct coroi_place *a, coro_actor ref);
 
@@ -441,12 +441,12 @@ void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m);
 /* coroi_visit_count - n messages were accepted. */
 void coroi_visit_count(const struct coroi_visit *v, uint32_t n);
 
-/* coroi_post - S1 and S2 of one message. coroi_mark - C2. Returns: as coro_actor_send. */
+/* coroi_post - SND1 and SND2 of one message. coroi_mark - CTL2. Returns: as coro_actor_send. */
 int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 	       struct coro_message *m);
 int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark);
 
-/* coroi_mark_dormant - P1: C2 if the actor is dormant, else nothing. */
+/* coroi_mark_dormant - PSV1: CTL2 if the actor is dormant, else nothing. */
 int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 		       uint64_t mark);
 
@@ -472,10 +472,10 @@ static inline struct coroi_spin *coroi_side_lock(struct coroi_actors *all,
 	return &all->sides[(uintptr_t)a / sizeof *a % COROI_SIDE_LOCKS];
 }
 
-/* coroi_urgent_take - C3: what overtakes, oldest first. */
+/* coroi_urgent_take - CTL3: what overtakes, oldest first. */
 struct coro_message *coroi_urgent_take(struct coroi_actors *all, struct coroi_place *a);
 
-/* coroi_side_end - B2: the place has no side table any more. Returns: what it had, or NULL, to be
+/* coroi_side_end - END2: the place has no side table any more. Returns: what it had, or NULL, to be
  * given to coroi_side_tell, which tells those that watch, if `tells`, and frees it. */
 struct coroi_side *coroi_side_end(struct coroi_actors *all, struct coroi_place *a);
 void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_actor who, int cause,
@@ -502,8 +502,8 @@ int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
 bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
 
-/* coroi_later_end - U2: what was to be sent to an actor later, after B1, where clock.n is not 0.
- * Returns: the messages, linked by next_, in the order of the calls. Thread: a worker of all. */
+/* coroi_later_end - LTR2: what was to be sent to an actor later, after END1, where clock.n is not
+ * 0. Returns: the messages, linked by next_, in the order of the calls. Thread: a worker of all. */
 struct coro_message *coroi_later_end(struct coroi_actors *all, coro_actor to);
 
 /* coroi_clock_close - no worker runs: what was to be sent is dead. */
@@ -529,8 +529,9 @@ static inline void coroi_back(void)
 	coroi_end_call();
 }
 
-/* coroi_actor_end - B1 to B3: the actor ends, and m, which was taken before and is not handled, is
- * dead. coroi_actor_end_after - B2 and B3, after B1. box: what was there. Thread: the turn. */
+/* coroi_actor_end - END1 to END3: the actor ends, and m, which was taken before and is not handled,
+ * is dead. coroi_actor_end_after - END2 and END3, after END1. box: what was there. Thread: the
+ * turn. */
 COROI_COLD void coroi_actor_end(struct coroi_place *a, coro_actor self, struct coro_message *m,
 				int cause);
 COROI_COLD void coroi_actor_end_after(struct coroi_place *a, coro_actor self, uint64_t box,

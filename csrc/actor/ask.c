@@ -8,15 +8,17 @@
  *
  *      question's state   number:62 | FREE, WAITS, WRITTEN or ANSWERED
  *
- *   A1  asker: take a free question; its state = the number, WAITS. Then send
- *   A2  who answers: CAS WAITS -> WRITTEN. It fails: nobody waits any more, or the message was
- *       answered. Write; state = ANSWERED, a release; and wake the asker by the question's semaphore
- *   A3  asker, awake: ANSWERED: read. Still WAITS: another cause; wait again. The deadline, or a
- *       cancel: CAS WAITS -> the next number, FREE. It fails: the answer is being written, some
- *       instructions
+ *   ASK1  asker: take a free question; its state = the number, WAITS. Then send
+ *   ASK2  who answers: CAS WAITS -> WRITTEN. It fails: nobody waits any more, or the message was
+ *         answered. Write; state = ANSWERED, a release; and wake the asker by the question's
+ *         semaphore
+ *   ASK3  asker, awake: ANSWERED: read. Still WAITS: another cause; wait again. The deadline, or a
+ *         cancel: CAS WAITS -> the next number, FREE. It fails: the answer is being written, some
+ *         instructions
  *
- * The semaphore only wakes: a permit that comes after A3 has seen ANSWERED costs the next asker one
- * look. So nothing is touched after A2's release that the asker frees: questions are never freed.
+ * The semaphore only wakes: a permit that comes after ASK3 has seen ANSWERED costs the next asker
+ * one look. So nothing is touched after ASK2's release that the asker frees: questions are never
+ * freed.
  *
  * Cycles. The table below maps each asker that waits to the actor that it asks. Before an asker
  * waits it follows that chain from the actor that it is about to ask. One lock guards all of that.
@@ -82,7 +84,7 @@ static void question_put(struct question *c)
 	coroi_spin_unlock(&questions_lock);
 }
 
-/* question_answer - A2. */
+/* question_answer - ASK2. */
 static int question_answer(struct question *c, uint64_t number, int status, const void *payload,
 			   size_t bytes)
 {
@@ -94,12 +96,12 @@ static int question_answer(struct question *c, uint64_t number, int status, cons
 	c->answer.bytes = bytes;
 	if (bytes)
 		coroi_copy_few(c->answer.payload, payload, bytes);
-	at_store_rel(&c->state, number * STATES + ANSWERED); /* pairs with A3 */
+	at_store_rel(&c->state, number * STATES + ANSWERED); /* pairs with ASK3 */
 	(void)coro_sem_release(&c->wake, 1);
 	return CORO_OK;
 }
 
-/* question_wait - A3. The question is the caller's afterwards. */
+/* question_wait - ASK3. The question is the caller's afterwards. */
 static int question_wait(struct question *c, coro_answer *answer, uint64_t deadline)
 {
 	int status;

@@ -1,5 +1,5 @@
 //go:build ignore
-/* change.c - S1, S2, H3 and C2 of box.h, the general way: see change.h. */
+/* change.c - SND1, SND2, HOM3 and CTL2 of box.h, the general way: see change.h. */
 #include "actor/change.h"
 
 #include "border/border.h"
@@ -26,8 +26,8 @@ bool coroi_change(void *change)
 	}
 }
 
-/* runs_here - S1 and S2 from outside to an actor that is dormant and brief: its turn runs on this
- * thread. False: nothing was done. */
+/* runs_here - SND1 and SND2 from outside to an actor that is dormant and brief: its turn runs on
+ * this thread. False: nothing was done. */
 static bool runs_here(struct coroi_actors *all, struct coroi_change *x, int *status)
 {
 	return coroi_has(x->a, COROI_P_BRIEF) && !coroi_has(x->a, COROI_P_PINNED) &&

@@ -1,5 +1,5 @@
 /*
- * change.h - a change of an actor's box, S1 or C2 of box.h, from wherever the caller is, of an
+ * change.h - a change of an actor's box, SND1 or CTL2 of box.h, from wherever the caller is, of an
  * actor that is active or dormant. The short ways of a worker's own coroutines are in send.c.
  */
 #ifndef COROI_CHANGE_H
@@ -14,14 +14,14 @@ struct coroi_change {
 	struct coro_message *first, *last; /* last is NULL: a mark */
 	uint32_t n;
 	uint64_t mark;
-	bool dormant;   /* only if the actor is that */
-	bool outside;   /* by a thread that is no worker, and has no lock */
-	uint32_t asks;  /* H3: 1 + the number of the worker where the actor was at home; 0: none */
+	bool dormant;  /* only if the actor is that */
+	bool outside;  /* by a thread that is no worker, and has no lock */
+	uint32_t asks; /* HOM3: 1 + the number of the worker where the actor was at home; 0: none */
 	uint32_t depth; /* of the last message */
 	int status;
 };
 
-/* coroi_change_try - S1 or C2, once. */
+/* coroi_change_try - SND1 or CTL2, once. */
 static inline bool coroi_change_try(struct coroi_change *x, uint64_t *old)
 {
 	bool done = x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
@@ -32,7 +32,7 @@ static inline bool coroi_change_try(struct coroi_change *x, uint64_t *old)
 	return done;
 }
 
-/* coroi_change_active - S1 or C2 if the actor is active, and x is not for a dormant one alone.
+/* coroi_change_active - SND1 or CTL2 if the actor is active, and x is not for a dormant one alone.
  * Returns: was that done, or refused? */
 static inline bool coroi_change_active(struct coroi_change *x)
 {
@@ -49,13 +49,13 @@ static inline bool coroi_change_active(struct coroi_change *x)
 	}
 }
 
-/* coroi_change - S1 or C2, for coroi_task_spawn. change: a struct coroi_change. Returns: was the
- * actor dormant? coroi_change_slow - S1 and S2, or C2, the general way. Returns: as
+/* coroi_change - SND1 or CTL2, for coroi_task_spawn. change: a struct coroi_change. Returns: was
+ * the actor dormant? coroi_change_slow - SND1 and SND2, or CTL2, the general way. Returns: as
  * coro_actor_send. */
 bool coroi_change(void *change);
 COROI_NOINLINE int coroi_change_slow(struct coroi_actors *all, struct coroi_change *x);
 
-/* coroi_ask_home - H3: the actor's worker is to look. */
+/* coroi_ask_home - HOM3: the actor's worker is to look. */
 COROI_COLD void coroi_ask_home(const struct coroi_actors *all, uint32_t worker);
 
 #endif

@@ -1,5 +1,6 @@
 //go:build ignore
-/* end.c - B1 to B3 of box.h: an actor ends; and what becomes of messages that are not handled. */
+/* end.c - END1 to END3 of box.h: an actor ends; and what becomes of messages that are not
+ * handled. */
 #include "actor/actors.h"
 
 static coro_dead_letter_hook dead_letter_hook; /* atomic */

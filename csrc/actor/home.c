@@ -1,10 +1,11 @@
 //go:build ignore
-/* home.c - H1, H3 and H5 of box.h: an actor comes home, and leaves. */
+/* home.c - HOM1, HOM3 and HOM5 of box.h: an actor comes home, and leaves. */
 #include "actor/home.h"
 
 struct coroi_place coroi_no_place;
 
-/* start - H3: the actor lingers, and something has come. False: there is no memory for that now. */
+/* start - HOM3: the actor lingers, and something has come. False: there is no memory for that
+ * now. */
 static bool start(struct coroi_worker *w, struct coroi_hand *h, struct coroi_home *e)
 {
 	if (!coroi_task_start_locked(w, (uintptr_t)e->a)) {
@@ -16,7 +17,7 @@ static bool start(struct coroi_worker *w, struct coroi_hand *h, struct coroi_hom
 	return true;
 }
 
-/* settle_one - H3, or H5 if `all`. Returns: it lingers no more. */
+/* settle_one - HOM3, or HOM5 if `all`. Returns: it lingers no more. */
 static bool settle_one(struct coroi_worker *w, struct coroi_hand *h, struct coroi_home *e, bool all)
 {
 	uint64_t box = coroi_box_look(&e->a->box);

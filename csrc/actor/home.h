@@ -1,6 +1,6 @@
 /*
- * home.h - the actors that are at home at a worker: H1 to H6 of box.h, where a worker notes them,
- * and what its own coroutines do there.
+ * home.h - the actors that are at home at a worker: HOM1 to HOM6 of box.h, where a worker notes
+ * them, and what its own coroutines do there.
  *
  * A worker has COROI_HOMES places to note an actor, by the actor's number. Where one lingers no
  * other can be noted. The table is the worker's own, in its door.
@@ -57,8 +57,8 @@ static inline void coroi_home_note(struct coroi_home *e, struct coroi_place *a, 
 	at_store_rlx(&e->last, last);
 }
 
-/* coroi_home_enter - H2: may a coroutine of w send to the actor as to one that is noted at e? True:
- * w's door is entered, and coroi_home_put has to come next. */
+/* coroi_home_enter - HOM2: may a coroutine of w send to the actor as to one that is noted at e?
+ * True: w's door is entered, and coroi_home_put has to come next. */
 static inline __attribute__((always_inline)) bool coroi_home_enter(struct coroi_worker *w,
 								   const struct coroi_hand *h,
 								   const struct coroi_home *e,
@@ -81,7 +81,7 @@ drop:
 	return false;
 }
 
-/* coroi_home_first - H2: m is the first that an actor gets which lingers. */
+/* coroi_home_first - HOM2: m is the first that an actor gets which lingers. */
 static inline void coroi_home_first(const struct coroi_worker *w, struct coroi_home *e,
 				    struct coro_message *m)
 {
@@ -91,7 +91,7 @@ static inline void coroi_home_first(const struct coroi_worker *w, struct coroi_h
 	coroi_set_pending(e->a, m, 1);
 }
 
-/* coroi_home_put - H2: m is sent. Returns: how many messages wait for the turn. */
+/* coroi_home_put - HOM2: m is sent. Returns: how many messages wait for the turn. */
 static inline __attribute__((always_inline)) uint64_t
 coroi_home_put(struct coroi_worker *w, struct coroi_home *e, struct coro_message *m)
 {
@@ -108,7 +108,7 @@ coroi_home_put(struct coroi_worker *w, struct coroi_home *e, struct coro_message
 	return 1;
 }
 
-/* coroi_home_woken - H1: S2 on h's worker: the actor may come home when its turn ends there. */
+/* coroi_home_woken - HOM1: SND2 on h's worker: the actor may come home when its turn ends there. */
 static inline void coroi_home_woken(const struct coroi_worker *w, struct coroi_hand *h,
 				    struct coroi_place *a, coro_actor ref)
 {
@@ -138,7 +138,7 @@ static inline void coroi_home_lost(struct coroi_hand *h)
 	at_store_rlx(&h->skips_most, (uint8_t)most);
 }
 
-/* coroi_home_was_woken - H1: a turn begins on h's worker, and the actor is not at home: was it
+/* coroi_home_was_woken - HOM1: a turn begins on h's worker, and the actor is not at home: was it
  * woken there? */
 static inline bool coroi_home_was_woken(struct coroi_hand *h, const struct coroi_place *a,
 					coro_actor ref)
@@ -173,8 +173,8 @@ static inline coro_actor coroi_home_arrive(struct coroi_hand *h, const struct co
 	return ref;
 }
 
-/* coroi_home_queued - H4: T3 of an actor that is at home, whose last pending message is `last`. In
- * the door. Where another lingers it is not noted, and not at home when its turn begins. */
+/* coroi_home_queued - HOM4: TRN3 of an actor that is at home, whose last pending message is `last`.
+ * In the door. Where another lingers it is not noted, and not at home when its turn begins. */
 static inline void coroi_home_queued(const struct coroi_worker *w, const struct coroi_hand *h,
 				     struct coroi_place *a, coro_actor ref,
 				     struct coro_message *last)
@@ -187,8 +187,8 @@ static inline void coroi_home_queued(const struct coroi_worker *w, const struct 
 	e->given = coroi_task_given(w);
 }
 
-/* coroi_linger - H4: the turn ends on w, where the actor is at home. False: something has come, or
- * another lingers there. */
+/* coroi_linger - HOM4: the turn ends on w, where the actor is at home. False: something has come,
+ * or another lingers there. */
 static inline bool coroi_linger(struct coroi_worker *w, const struct coroi_hand *h,
 				struct coroi_place *a, coro_actor ref)
 {
@@ -205,10 +205,10 @@ static inline bool coroi_linger(struct coroi_worker *w, const struct coroi_hand 
 	return false;
 }
 
-/* coroi_go_home - H1: the turn ends on this worker. False: it does not. */
+/* coroi_go_home - HOM1: the turn ends on this worker. False: it does not. */
 COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref);
 
-/* coroi_settle - of coroi_tasks, with a worker's hand: H3, and H5 if `all`. */
+/* coroi_settle - of coroi_tasks, with a worker's hand: HOM3, and HOM5 if `all`. */
 bool coroi_settle(void *hand, bool all);
 
 #endif

@@ -9,14 +9,14 @@
  * A message for an actor that ends is a dead letter at once, and no work any more. So the messages
  * are also in a table by their actors. An actor's end looks into it only if there is any message:
  *
- *   U1  the sender, in the lock of the clock: put the message into heap and table, and count it: an
- *       addition. Then look at the actor's box, a load in the order of the additions. The actor has
- *       ended: take the message back, and refuse
- *   U2  the end, after B1, an exchange: load the count, in the same order. It is not 0: take the
- *       actor's messages, in the lock
+ *   LTR1  the sender, in the lock of the clock: put the message into heap and table, and count it:
+ *         an addition. Then look at the actor's box, a load in the order of the additions. The
+ *         actor has ended: take the message back, and refuse
+ *   LTR2  the end, after END1, an exchange: load the count, in the same order. It is not 0: take
+ *         the actor's messages, in the lock
  *
- * One of the two sees the other: either the count of U1 comes before the load of U2, or B1 before
- * the look of U1. If both do, the lock says which takes the message.
+ * One of the two sees the other: either the count of LTR1 comes before the load of LTR2, or END1
+ * before the look of LTR1. If both do, the lock says which takes the message.
  */
 #include "actor/actors.h"
 
@@ -135,7 +135,7 @@ static void heap_put(struct coroi_clock *k, uint32_t i, struct coroi_due d)
 	}
 	heap_set(k, i, d);
 }
-/* later_put - there is room. The addition is that of U1. */
+/* later_put - there is room. The addition is that of LTR1. */
 static struct coroi_later *later_put(struct coroi_clock *k, coro_actor to, struct coro_message *m,
 				     uint64_t due)
 {
@@ -237,7 +237,7 @@ static int start_clock(struct coroi_actors *all)
 		       : coro_scheduler_spawn(all->sched, NULL, clock_body, &all, sizeof all, NULL);
 }
 
-/* later_accept - U1, in the lock. */
+/* later_accept - LTR1, in the lock. */
 static int later_accept(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
 			uint64_t due, struct coro_message *m)
 {
@@ -276,7 +276,7 @@ COROI_COLD struct coro_message *coroi_later_end(struct coroi_actors *all, coro_a
 	struct coroi_clock *k = &all->clock;
 	struct coro_message *first = NULL, **link = &first;
 
-	coroi_lock(&k->lock); /* U2 */
+	coroi_lock(&k->lock); /* LTR2 */
 	bool any = at_load_rlx(&k->n) > 0;
 	for (struct coroi_later *x = any ? list_of(k, to)->first : NULL, *next; x; x = next) {
 		next = x->next;

@@ -223,7 +223,7 @@ static void actors_close(struct coro_scheduler *s)
 				coroi_actor_close(all, &place[i]);
 	}
 	outside_await();
-	coroi_clock_close(all); /* after B1 of all: nobody adds any more */
+	coroi_clock_close(all); /* after END1 of all: nobody adds any more */
 }
 
 static void actors_destroy(struct coro_scheduler *s)

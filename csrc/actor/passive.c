@@ -7,13 +7,13 @@
  * at most where there are very many. A stamp counts in units of 2^shift ns. An idle time has 8 to
  * 16 of them. A stamp has 12 bits, and is seen long before it comes round again.
  *
- *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the
- *       actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn
- *       needs; and S2. It is no mark in an active box
- *   P2  turn: T1 has found IDLE, and no message, and the stamp is still old: between P1's look and
- *       P1's CAS a message may have come and gone. CAS box ACTIVE -> the next generation, as T4 and
- *       B1 in one. It fails: something has come, and the actor goes on. Else B2 and B3. So no
- *       message is lost
+ *   PSV1  sweeper, in the lock of the place's sides, since END2 takes it before the kind may go:
+ *         the actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as CTL2 with what a
+ *         turn needs; and SND2. It is no mark in an active box
+ *   PSV2  turn: TRN1 has found IDLE, and no message, and the stamp is still old: between PSV1's
+ *         look and PSV1's CAS a message may have come and gone. CAS box ACTIVE -> the next
+ *         generation, as TRN4 and END1 in one. It fails: something has come, and the actor goes on.
+ *         Else END2 and END3. So no message is lost
  */
 #include "actor/actors.h"
 

@@ -10,7 +10,7 @@
 
 /* -------------------------------------------------------------------------------- locality */
 
-/* An actor that one worker's coroutines send to is at home there: H1 to H6 of box.h. */
+/* An actor that one worker's coroutines send to is at home there: HOM1 to HOM6 of box.h. */
 #define COROI_HAS_HOME 1
 /* Places of a worker to note an actor that is at home there; two that share one are so by turns.
  * By judgement. */
@@ -23,7 +23,7 @@
 
 /* ----------------------------------------------------------------------- far ahead, and turns */
 
-/* Messages: a sender that is further ahead of an actor yields (S3 of box.h): 16 KiB, half of a
+/* Messages: a sender that is further ahead of an actor yields (SND3 of box.h): 16 KiB, half of a
  * first cache. By judgement. */
 #define COROI_SOFT_BOUND 256u
 /* ns and messages: a thread outside that is far ahead yields its CPU for as long, for each of that

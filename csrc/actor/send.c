@@ -1,15 +1,16 @@
 //go:build ignore
 /*
- * send.c - S1 to S3, H2, H3 and H6 of box.h: messages to actors, from inside and from outside.
+ * send.c - SND1 to SND3, HOM2, HOM3 and HOM6 of box.h: messages to actors, from inside and from
+ * outside.
  *
  * A message takes the first of these ways that is open to it:
  *
- *   1  home      the actor is at home at the sender's worker: H2, no atomic step
- *   2  own       the sender is the actor's own turn, at home: H6
- *   3  active    the actor has a turn: S1
- *   4  dormant   S1, and S2 on the sender's worker
- *   5  general   S1 and S2 by coroi_change_slow (change.h): the turn starts on another worker, as
- *                the actor is pinned or the sender's worker is dedicated, or the sender is no
+ *   1  home      the actor is at home at the sender's worker: HOM2, no atomic step
+ *   2  own       the sender is the actor's own turn, at home: HOM6
+ *   3  active    the actor has a turn: SND1
+ *   4  dormant   SND1, and SND2 on the sender's worker
+ *   5  general   SND1 and SND2 by coroi_change_slow (change.h): the turn starts on another worker,
+ *                as the actor is pinned or the sender's worker is dedicated, or the sender is no
  *                worker, or something is short that a turn needs
  *
  * A bounded mailbox gives a space first, and takes it back if the message is refused. Threads
@@ -23,7 +24,7 @@
 
 #include <string.h>
 
-/* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does
+/* took_home - HOM3, on h's worker; `was` is what the box was. If the actor is at home here and does
  * not linger, its turn waits or runs, and looks. */
 COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint64_t was)
 {
@@ -33,7 +34,7 @@ COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint
 		coroi_ask_home(h->actors, coroi_box_worker(was));
 }
 
-/* yield_once - S3, in a coroutine: what was sent is in the mailbox. */
+/* yield_once - SND3, in a coroutine: what was sent is in the mailbox. */
 static COROI_NOINLINE int yield_once(void)
 {
 	if (!coroi_in_nowait(coroi_here(), COROI_BOUNDED))
@@ -41,7 +42,7 @@ static COROI_NOINLINE int yield_once(void)
 	return CORO_OK;
 }
 
-/* pause_outside - S3, on a thread that is no worker, and has sent x. */
+/* pause_outside - SND3, on a thread that is no worker, and has sent x. */
 COROI_COLD static void pause_outside(const struct coroi_change *x)
 {
 	const struct coroi_place *a = x->a;
@@ -55,7 +56,7 @@ COROI_COLD static void pause_outside(const struct coroi_change *x)
 	       coroi_now_ns() < end);
 }
 
-/* send_own - H6: the caller is the actor's turn. False: S1. */
+/* send_own - HOM6: the caller is the actor's turn. False: SND1. */
 static bool send_own(struct coroi_worker *w, struct coroi_place *a, struct coro_message *m)
 {
 	coro_actor_turn *turn = coroi_task_here(w);
@@ -76,7 +77,7 @@ struct first {
 	struct coro_message *m;
 };
 
-/* first - H2, for coroi_task_spawn_kept. */
+/* first - HOM2, for coroi_task_spawn_kept. */
 static bool first(void *ctx)
 {
 	struct first *x = ctx;
@@ -88,8 +89,8 @@ static bool first(void *ctx)
 	return true;
 }
 
-/* post_home - H2 on worker w, where e says that the actor is at home. Returns: as coroi_home_put;
- * 0: S1. */
+/* post_home - HOM2 on worker w, where e says that the actor is at home. Returns: as coroi_home_put;
+ * 0: SND1. */
 static uint64_t post_home(struct coroi_worker *w, const struct coroi_hand *h, struct coroi_home *e,
 			  coro_actor to, struct coro_message *m)
 {
@@ -101,7 +102,7 @@ static uint64_t post_home(struct coroi_worker *w, const struct coroi_hand *h, st
 	       coroi_task_spawn_kept(w, (uintptr_t)coroi_place_of(to), first, &x);
 }
 
-/* post_box - S1 and S2. */
+/* post_box - SND1 and SND2. */
 static inline __attribute__((always_inline)) int
 post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
 	 struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t *depth)
@@ -138,7 +139,8 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 	}
 }
 
-/* post - S1 to S3, or H2, on worker w, whose hand is h. counted: how many of the n are messages. */
+/* post - SND1 to SND3, or HOM2, on worker w, whose hand is h. counted: how many of the n are
+ * messages. */
 static inline __attribute__((always_inline)) int
 post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
      struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
@@ -242,7 +244,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 			status = x.status;
 			if (x.asks)
 				coroi_ask_home(h->actors, x.asks - 1);
-		} else { /* S2, without the lock: turns may run here */
+		} else { /* SND2, without the lock: turns may run here */
 			guest = coroi_guest_begin();
 			coroi_outside_leave(i);
 			status = coroi_change_slow(h->actors, &x);

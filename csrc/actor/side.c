@@ -3,8 +3,8 @@
  * side.c - what few actors have, in a table beside their place: messages that overtake, watchers,
  * and bounded mailboxes.
  *
- * Whoever puts something into a side table looks at the box in the table's lock; B1 comes before
- * B2, which takes the table in the lock. So what is put there is found by the turn, or by B2.
+ * Whoever puts something into a side table looks at the box in the table's lock; END1 comes before
+ * END2, which takes the table in the lock. So what is put there is found by the turn, or by END2.
  *
  * A bounded mailbox is a semaphore with a permit for each free space. It lies apart from the table,
  * and has a count of those who use it, since senders wait there when the actor ends.
@@ -125,7 +125,7 @@ static int send_urgent(struct coroi_actors *all, struct coroi_place *a, coro_act
 	uint64_t takes = 0;
 	int status;
 
-	coroi_spin_lock(lock); /* C1 */
+	coroi_spin_lock(lock); /* CTL1 */
 	struct coroi_side *side = side_make(a, to, &status);
 	if (side) {
 		coroi_fifo_add(&side->urgent, m, next_);

@@ -1,6 +1,6 @@
 //go:build ignore
 /*
- * turn.c - T1 to T4, H4 to H6 and C3 of box.h: an actor's messages are handled.
+ * turn.c - TRN1 to TRN4, HOM4 to HOM6 and CTL3 of box.h: an actor's messages are handled.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -18,7 +18,7 @@ struct run {
 	struct coroi_place *a;
 	struct coro_message *m;    /* the first that is taken and not handled */
 	struct coro_message *last; /* of those, where the actor is at home */
-	bool woken;                /* H1: by the worker that it has begun on */
+	bool woken;                /* HOM1: by the worker that it has begun on */
 	struct coroi_hand *home;   /* of the worker where the actor is at home; NULL: it is not */
 	uint32_t left;             /* how many those are; a hint from COROI_DEPTH_MOST on */
 	uint32_t until;            /* messages until the next look at the clock */
@@ -71,7 +71,7 @@ static bool yes(void *unused)
 	return true;
 }
 
-/* again - T3: the actor goes to the back of a queue. The caller does nothing with it afterwards.
+/* again - TRN3: the actor goes to the back of a queue. The caller does nothing with it afterwards.
  * home: it is at home there, and last is the last message of its `pending`. False: no memory, or no
  * more turns begin. */
 static bool again(struct coroi_place *a, coro_actor self, const struct coroi_hand *home,
@@ -117,7 +117,7 @@ static bool look(struct run *r)
 	return now - r->began >= COROI_ACTOR_TURN_NS;
 }
 
-/* take - T1. Returns: the marks in the box. */
+/* take - TRN1. Returns: the marks in the box. */
 static inline uint64_t take(struct run *r)
 {
 	uint64_t box = coroi_box_take(&r->a->box, r->turn->self);
@@ -133,7 +133,7 @@ static bool has_urgent(const struct run *r)
 	return r->m && r->m->flags_ & COROI_M_URGENT;
 }
 
-/* overtake - C3: what overtakes goes before what was taken. */
+/* overtake - CTL3: what overtakes goes before what was taken. */
 COROI_COLD static void overtake(struct run *r)
 {
 	struct coro_message *list = coroi_urgent_take(coroi_owner_of(r->a), r->a), *m = list;
@@ -166,7 +166,7 @@ static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 	return n;
 }
 
-/* call - T2: one call of the behaviour. */
+/* call - TRN2: one call of the behaviour. */
 static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 			struct coro_message *next, unsigned flags)
 {
@@ -179,7 +179,7 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), list, n);
 	coroi_back();
 	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
-	if (r->home && coroi_unlikely(r->turn->last_ != r->last)) { /* H6 */
+	if (r->home && coroi_unlikely(r->turn->last_ != r->last)) { /* HOM6 */
 		r->last = r->turn->last_;
 		r->left = coroi_behind(a);
 		if (!next)
@@ -200,8 +200,8 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	coroi_set_pending(a, next, r->left);
 }
 
-/* rests_idle - the actor, whose kind has an idle time, has no message: P2, or stamp it. box: what
- * T1 has found; 0: messages. Returns: has it ended? */
+/* rests_idle - the actor, whose kind has an idle time, has no message: PSV2, or stamp it. box: what
+ * TRN1 has found; 0: messages. Returns: has it ended? */
 COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;
@@ -216,13 +216,13 @@ COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 	return false;
 }
 
-/* comes_home - H1, in place of T4. False: it does not. */
+/* comes_home - HOM1, in place of TRN4. False: it does not. */
 static inline bool comes_home(const struct run *r)
 {
 	return COROI_HAS_HOME && coroi_unlikely(r->woken) && coroi_go_home(r->a, r->turn->self);
 }
 
-/* rest - T4. False: something has come. */
+/* rest - TRN4. False: something has come. */
 static inline bool rest(struct run *r)
 {
 	struct coroi_place *a = r->a;
@@ -241,7 +241,7 @@ static inline bool rest(struct run *r)
 	return rests;
 }
 
-/* is_over - T3, after a call, if the turn is to end. Returns: has it? */
+/* is_over - TRN3, after a call, if the turn is to end. Returns: has it? */
 static inline bool is_over(struct run *r)
 {
 	if (coroi_likely(!(r->until == 0 && look(r)) && !coro_canceled()))
@@ -253,8 +253,8 @@ static inline bool is_over(struct run *r)
 	return false;
 }
 
-/* obey - C3, and B1 if the actor is stopped. box: as it was at T1, or is. Returns: has the actor
- * ended? */
+/* obey - CTL3, and END1 if the actor is stopped. box: as it was at TRN1, or is. Returns: has the
+ * actor ended? */
 static inline bool obey(struct run *r, uint64_t box)
 {
 	if (coroi_unlikely(box & COROI_BOX_STOP)) {
@@ -268,7 +268,7 @@ static inline bool obey(struct run *r, uint64_t box)
 	return false;
 }
 
-/* go_on - T1 to T4, until the turn ends. box: as for obey. */
+/* go_on - TRN1 to TRN4, until the turn ends. box: as for obey. */
 static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;
@@ -294,10 +294,10 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 		if (!r->m) {
 			if (coroi_unlikely(coroi_has(a, COROI_P_IDLE)) && rests_idle(r, box))
 				return;
-			if (rest(r)) /* T4 */
+			if (rest(r)) /* TRN4 */
 				return;
 		}
-		box = at_load_rlx(&a->box); /* C3 */
+		box = at_load_rlx(&a->box); /* CTL3 */
 		if (is_over(r))
 			return;
 		if (!r->m)
@@ -333,7 +333,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 			release_one(here, m);
 			return true;
 		}
-		/* C3, and what else ends a turn */
+		/* CTL3, and what else ends a turn */
 		if (turn->last_ != next || next->flags_ || r->until <= 2 ||
 		    at_load_rlx(&a->box) != coroi_home_box(h, turn->self) || coro_canceled())
 			break;
@@ -386,7 +386,7 @@ COROI_HOT void coroi_turn(void *arg, void *result)
 	r.home = h;
 	if (r.left == 1 && !r.m->flags_ && (turn_home(&r, h, r.m) || (r.m && is_over(&r))))
 		return;
-	go_on(&r, at_load_rlx(&a->box)); /* C3 */
+	go_on(&r, at_load_rlx(&a->box)); /* CTL3 */
 }
 
 void coroi_turn_ended(void *arg, bool aborted)
@@ -398,7 +398,7 @@ void coroi_turn_ended(void *arg, bool aborted)
 	uint64_t box = at_load_rlx(&a->box);
 	if (box & COROI_BOX_HOME)
 		coroi_box_leave_home(&a->box, box);
-	if (!coroi_box_takes(box, turn->self)) { /* B2: by the kind's `end` */
+	if (!coroi_box_takes(box, turn->self)) { /* END2: by the kind's `end` */
 		coroi_place_free(h->actors, a);
 		return;
 	}

@@ -207,7 +207,7 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 
 /* ------------------------------------------------------------------------------- inline calls */
 
-/* write_locked - I1, without the suspension. */
+/* write_locked - INL1, without the suspension. */
 static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id,
 				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
@@ -325,7 +325,7 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 
 /* ---------------------------------------------------------------------------- offloaded calls */
 
-/* rouse - F3, of a call that nobody may look for. The caller's coroutine has not ended, so the
+/* rouse - OFF3, of a call that nobody may look for. The caller's coroutine has not ended, so the
  * scheduler stays. */
 static COROI_NOINLINE void rouse(struct coro_scheduler *s)
 {
@@ -341,12 +341,12 @@ static COROI_NOINLINE void rouse(struct coro_scheduler *s)
 	}
 }
 
-/* offload - F2 and F3. */
+/* offload - OFF2 and OFF3. */
 static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
 							  struct coroi_call *c)
 {
-	coroi_lifo_push(&coroi_border(s)->calls.first, (uintptr_t)c, c->next); /* F2 */
-	if (at_load_seq(&coroi_border(s)->calls.unwatched))                    /* F3 */
+	coroi_lifo_push(&coroi_border(s)->calls.first, (uintptr_t)c, c->next); /* OFF2 */
+	if (at_load_seq(&coroi_border(s)->calls.unwatched))                    /* OFF3 */
 		rouse(s);
 }
 
@@ -366,8 +366,8 @@ void coroi_calls_rouse(struct coro_scheduler *s)
 	coroi_futex_wake(&coroi_border(s)->calls.unwatched, 1);
 }
 
-/* await_lender - F4 where the lender makes the call: what coroi_wait does in the end, since nothing
- * else runs before the lender has given w back. */
+/* await_lender - OFF4 where the lender makes the call: what coroi_wait does in the end, since
+ * nothing else runs before the lender has given w back. */
 static inline void await_lender(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
 {
 	coroi_lend_make(w, c);
@@ -378,17 +378,17 @@ static inline void await_lender(struct coroi_worker *w, struct coroi_rec *me, st
 	stop_locked(w, me);
 }
 
-/* await_call - F1 to F4 for me, the current coroutine of w. */
+/* await_call - OFF1 to OFF4 for me, the current coroutine of w. */
 static inline void await_call(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
 {
 	coroi_escape(me); /* the handle is known from now on: Go may send the event */
-	coroi_pending_begin(w->sched, 1); /* F1 */
+	coroi_pending_begin(w->sched, 1); /* OFF1 */
 	if (coroi_unlikely(coroi_lend_makes(w, me))) {
 		await_lender(w, me, c);
 		return;
 	}
 	offload(w->sched, c);
-	coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
+	coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* OFF4 */
 }
 
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
@@ -406,9 +406,9 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	*c = (struct coroi_call){0};
 	describe(c, me, id, arg, arg_bytes, result, result_bytes, got);
 	coroi_door_enter(w);
-	/* A cancel after this look counts as one that came during the call (F7). */
+	/* A cancel after this look counts as one that came during the call (OFF7). */
 	int status = w->cancel | me->canceled ? coroi_refused_locked(w, me) : CORO_OK;
-	coroi_flag(me, COROI_F_TOLD); /* F7 */
+	coroi_flag(me, COROI_F_TOLD); /* OFF7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
 		await_call(w, me, c);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* take_wake - W3 to W5 of wait.c. False: the remote wake brings nothing for a coroutine of the
+/* take_wake - WKC3 to WKC5 of wait.c. False: the remote wake brings nothing for a coroutine of the
  * goworker. */
 static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
 		      struct coroi_goworker_item *item)

@@ -30,7 +30,7 @@ enum {
  * body:     of a START, the Go body that coro_spawn_go has asked for; it lies in the record's
  *           `stack`. 0: Go has started the coroutine.
  * canceled: of a WAKE or EVENT, the coroutine is canceled. Go applies that after the item's
- *           permits and event (C1 of wait.c).
+ *           permits and event (CAN1 of wait.c).
  */
 struct coroi_goworker_item {
 	uint32_t kind, n, body, canceled;

@@ -15,30 +15,30 @@ static __thread __attribute__((tls_model("initial-exec"))) uint32_t last;
 
 /* ------------------------------------------------------------------------ to lend, to give back */
 
-/* lend_take - L1 to L3. False: w cannot be lent now. */
+/* lend_take - LND1 to LND3. False: w cannot be lent now. */
 static COROI_LEND_FAST bool lend_take(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	/* L1. `rises` is not counted: only a scheduler that pauses asks for it. */
+	/* LND1. `rises` is not counted: only a scheduler that pauses asks for it. */
 	at_add(&s->activity, COROI_AWAKE);
 	if (at_load_seq(&s->outside.refusing) || at_load_seq(&s->mode) != COROI_RUNNING ||
 	    !(at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) &
-	      coroi_sleeper_bit(w->id))) { /* L2 */
+	      coroi_sleeper_bit(w->id))) { /* LND2 */
 		coroi_tokens_given_back(s, coroi_awake_end(s));
 		return false;
 	}
-	if (at_load_acq(&w->ev) == COROI_EV_SLEEPS) /* L3 */
+	if (at_load_acq(&w->ev) == COROI_EV_SLEEPS) /* LND3 */
 		return true;
-	coroi_claimed(w); /* L9 */
+	coroi_claimed(w); /* LND9 */
 	return false;
 }
 
-/* become_locked - L4. It enters w's door. */
+/* become_locked - LND4. It enters w's door. */
 static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 {
-	/* one by one: gcc clears a large struct by an instruction that takes as long as all of L1
-	 * to L4 */
+	/* one by one: gcc clears a large struct by an instruction that takes as long as all of LND1
+	 * to LND4 */
 	l->w = w;
 	l->own = l->quick = NULL;
 	l->call = NULL;
@@ -79,8 +79,8 @@ static void note_time(struct coroi_lender *l)
 		at_store_rlx(&w->lends.most, took);
 }
 
-/* leave_locked - L5. It leaves w's door, and the thread is w no longer. False: nothing is left for
- * w's own thread to do. */
+/* leave_locked - LND5. It leaves w's door, and the thread is w no longer. False: nothing is left
+ * for w's own thread to do. */
 static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
@@ -96,7 +96,7 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 		    (w->undelivered.first && !coroi_detach_batches_locked(w));
 	if (coroi_unlikely(w->awaiting_stack.count))
 		/* A coroutine may have come to await a stack without a turn, which coroi_moves does
-		 * not count (S3). */
+		 * not count (NST3). */
 		at_store_rlx(&w->no_stack_at, 0);
 	if (coroi_unlikely(s->stacks.limit || at_load_rlx(&s->awaiting_stack)))
 		coroi_share_stacks_locked(w);
@@ -123,7 +123,7 @@ static bool has_something(const struct coroi_worker *v)
 /* lacks_standby - others are awake, there is no standby, and something lies with one of them: w's
  * own thread is to look around. Where nothing lies there, what comes later finds ALONE, and wakes a
  * sleeper. A worker queues by a plain store and then reads `hungry`: the barrier makes up for that,
- * as in T3 of door.h. */
+ * as in DRT3 of door.h. */
 static COROI_NOINLINE bool lacks_standby(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -138,7 +138,7 @@ static COROI_NOINLINE bool lacks_standby(struct coroi_worker *w)
 	return false;
 }
 
-/* is_called_for - L7. */
+/* is_called_for - LND7. */
 static COROI_LEND_FAST bool is_called_for(struct coroi_worker *w)
 {
 	const struct coro_scheduler *s = w->sched;
@@ -153,7 +153,7 @@ static COROI_LEND_FAST bool is_called_for(struct coroi_worker *w)
 		lacks_standby(w));
 }
 
-/* give_back_locked - L5 to L9. */
+/* give_back_locked - LND5 to LND9. */
 static COROI_LEND_FAST void give_back_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
@@ -161,17 +161,17 @@ static COROI_LEND_FAST void give_back_locked(struct coroi_lender *l)
 	uint64_t bit = coroi_sleeper_bit(w->id), *bits = &s->sleepers[w->id >> 6];
 
 	if (coroi_unlikely(leave_locked(l))) {
-		coroi_claimed(w); /* L9 */
+		coroi_claimed(w); /* LND9 */
 		return;
 	}
-	at_or(bits, bit);                                                   /* L6 */
-	if (coroi_unlikely(is_called_for(w)) && at_and(bits, ~bit) & bit) { /* L7 */
-		coroi_claimed(w);                                           /* L9 */
+	at_or(bits, bit);                                                   /* LND6 */
+	if (coroi_unlikely(is_called_for(w)) && at_and(bits, ~bit) & bit) { /* LND7 */
+		coroi_claimed(w);                                           /* LND9 */
 		return;
 	}
 	if (coroi_unlikely(s->workers > 1 && !(at_load_rlx(&s->hungry) & COROI_HUNGRY_SURPLUS)))
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
-	coroi_tokens_given_back(s, coroi_awake_end(s)); /* L8 */
+	coroi_tokens_given_back(s, coroi_awake_end(s)); /* LND8 */
 }
 
 /* is_inside - the thread makes an inline call of a worker of s, and may be lent to that. */
@@ -191,8 +191,8 @@ static COROI_LEND_FAST bool is_idle_locked(const struct coroi_worker *w)
 		 w->cancel);
 }
 
-/* enter_inside_locked - L4 for the worker that the thread is. It enters the door. False: the
- * scheduler is closing (as at L1), and nothing was done. */
+/* enter_inside_locked - LND4 for the worker that the thread is. It enters the door. False: the
+ * scheduler is closing (as at LND1), and nothing was done. */
 static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = coroi_self();
@@ -208,7 +208,7 @@ static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
 	return true;
 }
 
-/* leave_inside_locked - L5 for that worker. What lies there now waits for the end of the inline
+/* leave_inside_locked - LND5 for that worker. What lies there now waits for the end of the inline
  * call, unless another worker takes it. */
 static COROI_NOINLINE void leave_inside_locked(struct coroi_lender *l)
 {
@@ -228,7 +228,7 @@ static COROI_NOINLINE void leave_inside_locked(struct coroi_lender *l)
 static void give_up_locked(struct coroi_lender *l)
 {
 	leave_locked(l);
-	coroi_claimed(l->w); /* L9 */
+	coroi_claimed(l->w); /* LND9 */
 }
 
 /* ------------------------------------------------------------------------------- a lend's run */
@@ -259,7 +259,7 @@ static COROI_LEND_FAST bool has_found_nothing(const struct coroi_worker *w)
 	return !w->errand.run && !w->calls.count && !at_load_rlx(&w->inbox);
 }
 
-/* run - L4 is done: run what may run here. ran: something has, and has come back to the native
+/* run - LND4 is done: run what may run here. ran: something has, and has come back to the native
  * stack. It returns in w's door. */
 static void run_locked(struct coroi_lender *l, bool ran)
 {
@@ -320,13 +320,13 @@ static COROI_LEND_FAST int finish_locked(struct coroi_lender *l)
 
 /* ---------------------------------------------------------------------------------- a call's */
 
-/* may_claim - L1 to L3 for w, if it may be lent. */
+/* may_claim - LND1 to LND3 for w, if it may be lent. */
 static COROI_LEND_FAST bool may_claim(struct coroi_worker *w)
 {
 	return COROI_HAS_LEND && !at_load_rlx(&w->kept) && lend_take(w);
 }
 
-/* claim_any - L1 to L3 for some worker of s. NULL: none can be lent. */
+/* claim_any - LND1 to LND3 for some worker of s. NULL: none can be lent. */
 static COROI_NOINLINE struct coroi_worker *claim_any(struct coro_scheduler *s)
 {
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < coroi_general(s); i++) {
@@ -441,8 +441,8 @@ static void miss(struct coro_scheduler *s)
 		at_store_rlx(&s->lend_missed, 1);
 }
 
-/* lend_any_locked - L1 to L4 for some worker that has nothing to do. False: there is none, or it
- * has got something meanwhile. */
+/* lend_any_locked - LND1 to LND4 for some worker that has nothing to do. False: there is none, or
+ * it has got something meanwhile. */
 static COROI_LEND_FAST bool lend_any_locked(struct coroi_lender *l, struct coro_scheduler *s)
 {
 	struct coroi_worker *w = claim(s);
@@ -501,7 +501,7 @@ int coroi_lend_call(struct coroi_lend *call)
 static COROI_LEND_FAST int go_on_locked(struct coroi_lender *l, struct coroi_lend *call,
 					struct coroi_rec *own)
 {
-	at_add(&l->w->sched->activity, -COROI_PENDING); /* F6; an awake token is held */
+	at_add(&l->w->sched->activity, -COROI_PENDING); /* OFF6; an awake token is held */
 	l->call = call;
 	l->own = own;
 	coroi_unwait_locked(l->w, own);

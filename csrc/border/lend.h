@@ -8,65 +8,66 @@
  * As with a P and an M of Go, any thread may bring the one to the other; one at a time may be the
  * worker.
  *
- *      own thread   asleep in P5 ..........................................  asleep, or woken by L9
- *      lender              L1 L2 L3  L4 the coroutine runs  L5 L6 L7 L8
+ *      own thread   asleep in SLP5 .....................................  asleep, or woken by LND9
+ *      lender            LND1 to LND3 | LND4, the coroutine runs | LND5 to LND8
  *      worker       asleep          |        lent                    |  asleep
  *
  * A lend is for a call of one coroutine (coroi_lend_call), for brief functions (brief.h) that a
  * call of Go's has woken (coroi_lend_woken), or for a brief task (coroi_task_lend, task.h). Nothing
  * else runs on a thread that is lent: no coroutine that has awaited a stack, either.
  *
- *   L1  take an awake token for the worker (N2 of idle.c), and then look at `refusing` and at the
- *       mode. A lender thus counts as a worker that is awake. Close and destroy wait for it
- *   L2  clear the sleeper's bit (N3). If another thread has cleared it, or s refuses: give the
- *       token back, and there is no lend
- *   L3  ev is SLEEPS (acquire): the worker's own thread has done P4, and uses nothing of the worker
- *       until it has cleared the bit, or was woken. Else it is on its way to sleep, and may be in
- *       its door: L9, and there is no lend
- *   L4  be the worker: set the thread's variables, and `lent` in the door. While that is set no
- *       fast path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for
- *       which the thread lends itself, if any: W3 of wait.c
- *   L5  in the door, leave the worker. If anything is left for it to do: L9. Anything is what P2
- *       looks for, calls to be made inline, coroutines that await a stack, and since L4 deadlines
- *       that have come or gone, the first wait for something from outside or the end of the last,
- *       and the first or the last thing that the driver watches: the own thread sleeps with another
- *       token then, or in another bed
- *   L6  set the sleeper's bit: P1
- *   L7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`; and
- *       whether others are awake without a standby, and something lies with one of them. All loads
- *       are sequentially consistent, and none is in the door, where another lender may be by now.
- *       If there is something: clear the bit again, and L9. If another thread has cleared it, that
- *       thread is the owner: give the token back
- *   L8  give the token back: P4
- *   L9  wake the worker's own thread, which gets the token: N4
+ *   LND1  take an awake token for the worker (WKW2 of idle.c), and then look at `refusing` and at
+ *         the mode. A lender thus counts as a worker that is awake. Close and destroy wait for it
+ *   LND2  clear the sleeper's bit (WKW3). If another thread has cleared it, or s refuses: give the
+ *         token back, and there is no lend
+ *   LND3  ev is SLEEPS (acquire): the worker's own thread has done SLP4, and uses nothing of the
+ *         worker until it has cleared the bit, or was woken. Else it is on its way to sleep, and
+ *         may be in its door: LND9, and there is no lend
+ *   LND4  be the worker: set the thread's variables, and `lent` in the door. While that is set no
+ *         fast path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for
+ *         which the thread lends itself, if any: WKC3 of wait.c
+ *   LND5  in the door, leave the worker. If anything is left for it to do: LND9. Anything is what
+ *         SLP2 looks for, calls to be made inline, coroutines that await a stack, and since LND4
+ *         deadlines that have come or gone, the first wait for something from outside or the end of
+ *         the last, and the first or the last thing that the driver watches: the own thread sleeps
+ *         with another token then, or in another bed
+ *   LND6  set the sleeper's bit: SLP1
+ *   LND7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`;
+ *         and whether others are awake without a standby, and something lies with one of them. All
+ *         loads are sequentially consistent, and none is in the door, where another lender may be
+ *         by now. If there is something: clear the bit again, and LND9. If another thread has
+ *         cleared it, that thread is the owner: give the token back
+ *   LND8  give the token back: SLP4
+ *   LND9  wake the worker's own thread, which gets the token: WKW4
  *
  * The own thread may come back from its sleep by itself meanwhile: a deadline has come, or it is
  * the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
  *
- *   O1  the bit was set: nobody is the worker. The own thread is awake
- *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, is standby and reserve no longer, and lets another worker look around
- *       if none does. It sets `awaited`, and looks at the bit once more. If that is set by now: O1
- *       again. Else it sleeps until it is woken
+ *   OWN1  the bit was set: nobody is the worker. The own thread is awake
+ *   OWN2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
+ *         gives its token back, is standby and reserve no longer, and lets another worker look
+ *         around if none does. It sets `awaited`, and looks at the bit once more. If that is set by
+ *         now: OWN1 again. Else it sleeps until it is woken
  *
  * A standby whose time-out finds its worker lent only resigns, and wakes another worker: a standby
  * looks at the other workers, and so not at what lies behind its own worker's lender.
  *
- * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
- * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
+ * OWN2 writes `awaited` and then reads the bit; LND6 writes the bit and then LND7 reads `awaited`;
+ * all sequentially consistent. So the lender sees that it is awaited, or the own thread sees the
+ * bit.
  *
- * Two are never the worker at once. The one that has cleared the bit is: a lender (L2), a claimer,
- * which passes the worker on to the own thread (N4, L9), or the own thread (O1). From P1 to P5 the
- * own thread enters its door with its bit set; ev is not SLEEPS then, and L3 stops the lender. L7
- * enters no door.
+ * Two are never the worker at once. The one that has cleared the bit is: a lender (LND2), a
+ * claimer, which passes the worker on to the own thread (WKW4, LND9), or the own thread (OWN1).
+ * From SLP1 to SLP5 the own thread enters its door with its bit set; ev is not SLEEPS then, and
+ * LND3 stops the lender. LND7 enters no door.
  *
- * Nothing is left lying. Others publish their change before they read the bit: N1 before N2, a
- * thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the bit,
- * and claim, or L7 sees what they have done.
+ * Nothing is left lying. Others publish their change before they read the bit: WKW1 before WKW2, a
+ * thief's or a canceler's change of the queue before SLP6. LND6 comes before LND7. So they see the
+ * bit, and claim, or LND7 sees what they have done.
  *
  * From within an inline call, a call of a coroutine runs on the worker that makes the inline call.
- * That worker is in Go (I3 of gocall.h): its thread is the caller's, and runs nothing. The steps
- * are L4, the coroutine and L5, and the thread stays the worker. All other steps are between
+ * That worker is in Go (INL3 of gocall.h): its thread is the caller's, and runs nothing. The steps
+ * are LND4, the coroutine and LND5, and the thread stays the worker. All other steps are between
  * threads, and so not there. The worker need not be idle: what it has queued waits, as it does
  * during any inline call. Its list of calls is laid aside: the calls of what runs meanwhile are
  * offloaded, but for those of the coroutine itself, which the caller makes. Without this, calls
@@ -80,9 +81,9 @@
  * own threads; those of a scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a
  * thread that is another worker.
  *
- * Memory: after L8 a lender touches the scheduler once more, if that was the last token. The caller
- * of coroi_lend_call keeps the scheduler alive. coroi_lend_woken is counted among the wakers for
- * which coro_scheduler_destroy waits (wait.c).
+ * Memory: after LND8 a lender touches the scheduler once more, if that was the last token. The
+ * caller of coroi_lend_call keeps the scheduler alive. coroi_lend_woken is counted among the wakers
+ * for which coro_scheduler_destroy waits (wait.c).
  */
 #ifndef COROI_LEND_H
 #define COROI_LEND_H
@@ -141,9 +142,9 @@ struct coroi_lender {
 	bool over;               /* nothing more is to be run */
 	bool picked;     /* there was a pick since own began: own had suspended, and has escaped */
 	bool spun;       /* the lender has looked for a while for what own waits for */
-	uint64_t due;    /* w's first deadline at L4 */
-	bool outside;    /* at L4 a coroutine of w waited for something from outside */
-	bool watched;    /* at L4 the driver watched something for w */
+	uint64_t due;    /* w's first deadline at LND4 */
+	bool outside;    /* at LND4 a coroutine of w waited for something from outside */
+	bool watched;    /* at LND4 the driver watched something for w */
 	uint64_t began;  /* when the budget has begun, ns; 0: it has not */
 	uint64_t looked; /* at the clock, for the budget, ns */
 	/* picks before the next look at the clock, and between two looks */
@@ -178,26 +179,26 @@ int coroi_lend_call(struct coroi_lend *l);
 
 /* coroi_lend_on - the call into Go of l's coroutine was made. Go on with the coroutine, on the
  * calling thread if its worker can be lent. In all else as coroi_lend_call. Returns: any outcome.
- * With COROI_LEND_NONE the call is to be completed as any offloaded call is (F6 of gocall.h), and
+ * With COROI_LEND_NONE the call is to be completed as any offloaded call is (OFF6 of gocall.h), and
  * the coroutine goes on elsewhere. */
 int coroi_lend_on(struct coroi_lend *l);
 
 /* What a call of Go's has woken while it held locks of its own. */
 struct coroi_waker {
-	struct coroi_worker *w;  /* claimed: L1 to L3 are done. NULL: none */
+	struct coroi_worker *w;  /* claimed: LND1 to LND3 are done. NULL: none */
 	struct coroi_rec *woken; /* the coroutine of w whose wake is to be delivered */
 	uint32_t *count;         /* of wait.c: a waker on its way; NULL: none */
 };
 
-/* coroi_lend_wakes - W1 of wait.c was done for r, whose function is fn, at home with worker w.
+/* coroi_lend_wakes - WKC1 of wait.c was done for r, whose function is fn, at home with worker w.
  * True: this thread has claimed w, will lend itself, and delivers the wake (coroi_lend_woken).
- * False: W2 is still to be done. Thread: any. */
+ * False: WKC2 is still to be done. Thread: any. */
 COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn);
 
 /* coroi_lend_keeps - hooks.h. */
 bool coroi_lend_keeps(uint32_t *count);
 
-/* coroi_lend_woken - L4 to L9 for the worker that k has: run what is brief there. */
+/* coroi_lend_woken - LND4 to LND9 for the worker that k has: run what is brief there. */
 COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);
 
 /* coroi_waker_begin, coroi_waker_end - around a call by Go that may wake coroutines. One that is
@@ -243,7 +244,7 @@ bool coroi_lend_may_begin_locked(struct coroi_worker *w, coro_fn fn);
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
 
 /* coroi_lend_makes - w is lent, and the lender makes the calls of me, the current coroutine of w,
- * into Go. coroi_lend_make - it is to make c, for which F1 of gocall.h is done. */
+ * into Go. coroi_lend_make - it is to make c, for which OFF1 of gocall.h is done. */
 bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me);
 void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c);
 

@@ -21,7 +21,7 @@ static struct coroi_one *argument(const void *arg)
 	return one;
 }
 
-/* count_out - n calls have ended (M2). Returns: the leader, if it is to be sent its event. */
+/* count_out - n calls have ended (MNY2). Returns: the leader, if it is to be sent its event. */
 static struct coroi_rec *count_out(struct coroi_many *m, uint32_t n)
 {
 	if (at_add(&m->left, -n))
@@ -133,7 +133,7 @@ static bool withdraw(void *arg)
 {
 	struct coroi_many *m = arg;
 
-	return at_xchg(&m->waiter, 0) != 0; /* M3 */
+	return at_xchg(&m->waiter, 0) != 0; /* MNY3 */
 }
 
 void coroi_many_lead(void *arg, void *unused)
@@ -145,12 +145,12 @@ void coroi_many_lead(void *arg, void *unused)
 	spawn_all(m);
 	coro_self(); /* the record is known from now on */
 	struct coroi_rec *me = coroi_self()->current;
-	at_xchg(&m->waiter, (uintptr_t)me); /* M1 */
+	at_xchg(&m->waiter, (uintptr_t)me); /* MNY1 */
 	if (!at_add(&m->left, -1))
 		return;
 	if (coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, withdraw, m) == CORO_OK)
 		return;
-	at_store_rlx(&m->canceled, 1); /* M3 */
+	at_store_rlx(&m->canceled, 1); /* MNY3 */
 	at_xchg(&m->waiter, (uintptr_t)me);
 	if (!at_load_seq(&m->left) && at_xchg(&m->waiter, 0))
 		return;

@@ -6,14 +6,14 @@
  * leader has spawned; other workers steal some. Arguments and results lie in one block of memory,
  * the caller's, which outlives the leader.
  *
- *   M1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody will
- *       send an event
- *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is
- *       one, send it its event
- *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set
- *       `canceled`, so that no more calls start, register again, and look at `left`: if that is 0
- *       by now, M2 may have found nobody. The one that takes `waiter` then knows that the event
- *       comes, or does not
+ *   MNY1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody
+ *         will send an event
+ *   MNY2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is
+ *         one, send it its event
+ *   MNY3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set
+ *         `canceled`, so that no more calls start, register again, and look at `left`: if that is 0
+ *         by now, MNY2 may have found nobody. The one that takes `waiter` then knows that the event
+ *         comes, or does not
  *
  * left and waiter change by sequentially consistent read-modify-writes.
  */

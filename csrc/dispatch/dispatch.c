@@ -121,7 +121,7 @@ static COROI_NOINLINE __attribute__((noreturn)) void leave(coro_dispatcher *d)
 	__builtin_unreachable();
 }
 
-/* loop - X1. finish: the current coroutine has left its frames. After the call of a coroutine the
+/* loop - DSP1. finish: the current coroutine has left its frames. After the call of a coroutine the
  * loop uses nothing of its own frame but d. */
 static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bool finish)
 {
@@ -221,8 +221,8 @@ static inline char *bottom(const coro_dispatcher *d, const struct coroi_dispatch
 	return coroi_frames_bottom(d->shared, c->stack, c->sp);
 }
 
-/* reserve - X2: see to it that c, which has just blocked, has a buffer with room for its frames, at
- * most half of it empty. */
+/* reserve - DSP2: see to it that c, which has just blocked, has a buffer with room for its frames,
+ * at most half of it empty. */
 static inline int reserve(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	size_t bytes = sizeof *c->buffer + (size_t)(d->base - bottom(d, c));
@@ -264,7 +264,7 @@ static inline void restore(coro_dispatcher *d, struct coroi_dispatched *c)
 
 /* ---------------------------------------------------------------------------------- the caller */
 
-/* enter - X3: continue in c. Returns when a coroutine blocks, which is current then, or a loop is
+/* enter - DSP3: continue in c. Returns when a coroutine blocks, which is current then, or a loop is
  * left. gives_back: one that runs has no buffer. */
 static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c, bool gives_back)
 {
@@ -306,7 +306,7 @@ static inline __attribute__((always_inline)) void serve(coro_dispatcher *d, bool
 	while (c) {
 		enter(d, c, gives_back);
 		c = d->current;
-		if (!c) { /* X4 */
+		if (!c) { /* DSP4 */
 			c = d->chosen;
 			continue;
 		}

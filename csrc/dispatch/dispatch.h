@@ -6,19 +6,19 @@
  * Two contexts take part: a loop, which runs on the dispatcher's shared stack, and the caller,
  * which has called coro_dispatch_run on the thread's own stack.
  *
- *   X1  the loop calls a fresh coroutine as a function. When that has returned, the loop asks the
- *       policy which one is next, and if that is a fresh one too, calls it. So a coroutine that
- *       never blocks is a call and a question
- *   X2  a coroutine that blocks switches to the caller. The caller makes sure of a buffer with room
- *       for the coroutine's frames. No room: the coroutine continues at once, with an error, and
- *       nothing has happened. Else its frames stay where they are: it is the occupant. The caller
- *       asks the policy which one is next
- *   X3  if the occupant is next, it continues. If another one is, the caller copies the occupant's
- *       frames to its buffer, which needs no memory any more. Then a fresh coroutine gets a new
- *       loop at the top of the shared stack, where all loops begin; one that was blocked gets its
- *       frames copied back to where they were
- *   X4  a loop whose question is answered with a blocked coroutine switches to the caller, which
- *       continues with X3. The loop never runs again
+ *   DSP1  the loop calls a fresh coroutine as a function. When that has returned, the loop asks the
+ *         policy which one is next, and if that is a fresh one too, calls it. So a coroutine that
+ *         never blocks is a call and a question
+ *   DSP2  a coroutine that blocks switches to the caller. The caller makes sure of a buffer with
+ *         room for the coroutine's frames. No room: the coroutine continues at once, with an error,
+ *         and nothing has happened. Else its frames stay where they are: it is the occupant. The
+ *         caller asks the policy which one is next
+ *   DSP3  if the occupant is next, it continues. If another one is, the caller copies the
+ *         occupant's frames to its buffer, which needs no memory any more. Then a fresh coroutine
+ *         gets a new loop at the top of the shared stack, where all loops begin; one that was
+ *         blocked gets its frames copied back to where they were
+ *   DSP4  a loop whose question is answered with a blocked coroutine switches to the caller, which
+ *         continues with DSP3. The loop never runs again
  *
  * The loop's frame belongs to all coroutines that run on the shared stack: across the call of a
  * coroutine it keeps nothing but the dispatcher's address. So only what is below it is copied.
@@ -75,7 +75,7 @@ struct coro_dispatcher {
 	struct coroi_dispatched *current; /* runs now; NULL: the policy is asked */
 	/* blocked, with its frames in the shared stack; NULL: none is */
 	struct coroi_dispatched *occupant;
-	struct coroi_dispatched *chosen; /* X4 */
+	struct coroi_dispatched *chosen; /* DSP4 */
 	void *caller_sp;
 	struct coroi_fiber caller;
 	struct coroi_outer outer;

@@ -8,15 +8,15 @@
  * spawn, goes to the back: so each of finitely many members comes to the front some time.
  *
  * Remote wakes, and spawns from other threads:
- *   L1  under the thread's lock the sender sees that the generation is the one meant, counts in
- *       `on_its_way`, puts the member into `remote_wake` unless it is there, and sets `news`
- *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all
- *       of `remote_wake` under it, to the back of its queue. It sleeps only if, under the lock,
- *       there are no news
- *   L3  an end takes all of `remote_wake` first, and changes the generation under the lock: so no
- *       member in `remote_wake` has ended
- * `permits` and `state` are the thread's own, of a spawn from another thread once L2 has taken it.
- * L1 looks at `permits` too, for the limit alone: relaxed.
+ *   LLW1  under the thread's lock the sender sees that the generation is the one meant, counts in
+ *         `on_its_way`, puts the member into `remote_wake` unless it is there, and sets `news`
+ *   LLW2  the thread looks at `news` before each turn and each wait, without the lock, and takes
+ *         all of `remote_wake` under it, to the back of its queue. It sleeps only if, under the
+ *         lock, there are no news
+ *   LLW3  an end takes all of `remote_wake` first, and changes the generation under the lock: so no
+ *         member in `remote_wake` has ended
+ * `permits` and `state` are the thread's own, of a spawn from another thread once LLW2 has taken
+ * it. LLW1 looks at `permits` too, for the limit alone: relaxed.
  */
 #include "dispatch/policy.h"
 
@@ -76,7 +76,7 @@ static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_mem
 	coroi_dispatch_rouse_locked(t);
 }
 
-/* end_member - L3. */
+/* end_member - LLW3. */
 static void end_member(struct coroi_dispatch_thread *t, struct coroi_member *m, bool unstarted)
 {
 	coroi_spin_lock(&t->lock);
@@ -134,7 +134,7 @@ static coro_dispatched *ll_next(coro_dispatcher *d, void *thread)
 
 static int ll_park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
-	if (!m->permits && coroi_unlikely(at_load_rlx(&t->news))) /* L2 */
+	if (!m->permits && coroi_unlikely(at_load_rlx(&t->news))) /* LLW2 */
 		take_wake(t);
 	if (m->permits) {
 		at_store_rlx(&m->permits, m->permits - 1);
@@ -154,7 +154,7 @@ COROI_COLD static int ll_refused(void *thread, struct coroi_dispatched *own, int
 	return status;
 }
 
-/* wake_from_elsewhere - L1. */
+/* wake_from_elsewhere - LLW1. */
 static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_member *m,
 			       uint32_t generation)
 {

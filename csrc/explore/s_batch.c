@@ -1,5 +1,5 @@
 /*
- * s_batch.c - scenarios of batches that stay open: a sender, which takes the steps A1 to A4 of
+ * s_batch.c - scenarios of batches that stay open: a sender, which takes the steps BTS1 to BTS4 of
  * batch.h as internal/core/submit.go does, and workers.
  */
 #include "world.h"
@@ -46,15 +46,15 @@ static void send(struct coroi_worker *w, uint64_t n, bool last)
 	struct coroi_batch *p = g.open;
 	uint32_t words = 2, detached = 0;
 
-	p->words[g.used] = coroi_runnable_new(leaf, sched->class, 1, false); /* A1 */
+	p->words[g.used] = coroi_runnable_new(leaf, sched->class, 1, false); /* BTS1 */
 	p->words[g.used + 1] = n;
 	g.used += words;
-	if (last && COROI_MUTANT(CLOSE_APART, true, false)) /* A4 */
+	if (last && COROI_MUTANT(CLOSE_APART, true, false)) /* BTS4 */
 		words |= COROI_BATCH_CLOSED;
 	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_notify_pushed(w);)
 	COROI_MUTANT_ADDS(LOOK_THEN_ADD, detached = at_load_seq(&p->state);)
-	uint32_t state = at_add(&p->state, words);                                 /* A2 */
-	if (COROI_MUTANT(LOOK_THEN_ADD, state, detached) & COROI_BATCH_DETACHED) { /* A3 */
+	uint32_t state = at_add(&p->state, words);                                 /* BTS2 */
+	if (COROI_MUTANT(LOOK_THEN_ADD, state, detached) & COROI_BATCH_DETACHED) { /* BTS3 */
 		COROI_MUTANT_ADDS(PUSH_FIRST, push(w, p);)
 		at_add(&p->state, -COROI_BATCH_DETACHED);
 		COROI_MUTANT(PUSH_FIRST, push(w, p), (void)0);
@@ -79,7 +79,7 @@ static void sends(void *arg)
 		send(w, n, n % ROOM == ROOM - 1);
 		world_pushing(false);
 	}
-	if (g.open) { /* A4: the sender closes */
+	if (g.open) { /* BTS4: the sender closes */
 		bool ours = at_add(&g.open->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED;
 		ex_reached(ours);
 		if (COROI_MUTANT(CLOSE_DROPS, COROI_MUTANT(CLOSE_LEAVES, ours, false), true))

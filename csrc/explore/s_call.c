@@ -108,7 +108,7 @@ static void offloads(void *arg, void *result)
 	g.ran++;
 }
 
-/* complete - F6, as Go's Complete. */
+/* complete - OFF6, as Go's Complete. */
 static void complete(struct coroi_call *c)
 {
 	struct coroi_rec *r = c->caller;
@@ -138,9 +138,9 @@ static void sleeper(void *arg)
 			next = c->next;
 			complete(c);
 		}
-		at_xchg(&coroi_border(sched)->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		at_xchg(&coroi_border(sched)->calls.unwatched, COROI_CALLS_UNWATCHED); /* OFF5 */
 		if (!at_load_seq(&coroi_border(sched)->calls.first))
-			ex_reached(coroi_calls_sleep(sched) ? SLEPT : CAME_FIRST); /* F8 */
+			ex_reached(coroi_calls_sleep(sched) ? SLEPT : CAME_FIRST); /* OFF8 */
 	}
 }
 

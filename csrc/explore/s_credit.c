@@ -1,5 +1,5 @@
 /*
- * s_credit.c - scenarios of credit that somebody waits for: G1 to G4 of slab.h.
+ * s_credit.c - scenarios of credit that somebody waits for: CRD1 to CRD4 of slab.h.
  *
  * A thread plays the goroutine that waits, and another the poller: both take the steps of
  * spawnwait.go. Users are threads that enter a door, take a credit or give one back, and leave. All
@@ -87,7 +87,7 @@ static void await_credit(void)
 	at_xchg(&q.outcome, NOTHING);
 	COROI_MUTANT_ADDS(WANT_LATE, give(first);)
 	if (COROI_MUTANT(NOT_WANTED_AGAIN, true, first))
-		want(COROI_WANTED); /* G1 */
+		want(COROI_WANTED); /* CRD1 */
 	COROI_MUTANT(WANT_LATE, give(first), (void)0);
 	pthread_mutex_unlock(&q.mu);
 	if (at_load_acq(&q.outcome) != NOTHING)

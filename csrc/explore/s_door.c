@@ -167,7 +167,7 @@ static const struct ex_scenario door_exchange = {
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
-/* A collector (G1 of slab.h) and a thief come to one door. The owner spends credit and earns some
+/* A collector (CRD1 of slab.h) and a thief come to one door. The owner spends credit and earns some
  * inside. */
 
 static unsigned alive;

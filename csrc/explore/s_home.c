@@ -1,5 +1,5 @@
 /*
- * s_home.c - scenarios of actors that are at home at a worker: H1 to H6 of actor/box.h.
+ * s_home.c - scenarios of actors that are at home at a worker: HOM1 to HOM6 of actor/box.h.
  */
 #include "s_box.h"
 

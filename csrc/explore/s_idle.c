@@ -290,7 +290,7 @@ static void ends_last(void *arg)
 {
 	(void)arg;
 	at_bump_rel(&world_worker(0)->ended);
-	world_sleep(); /* P4 */
+	world_sleep(); /* SLP4 */
 }
 
 static void waits_for_the_others(void *arg)

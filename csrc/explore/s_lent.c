@@ -208,7 +208,7 @@ static const struct ex_scenario standby = {
 /* -------------------------------------------------------------------------------- calls into Go */
 
 /* A call that calls Go. The lender makes the call into Go, and goes on with the coroutine, or has
- * the coroutine go on elsewhere: F6 of gocall.h, as in gocall.go. */
+ * the coroutine go on elsewhere: OFF6 of gocall.h, as in gocall.go. */
 
 static void calls(void *arg, void *result)
 {

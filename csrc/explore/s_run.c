@@ -29,7 +29,7 @@ static void receives(void *arg, void *result)
 static void sends(void *arg)
 {
 	(void)arg;
-	coroi_awake_begin(sched); /* N2 */
+	coroi_awake_begin(sched); /* WKW2 */
 	if (at_load_seq(&sched->mode) == COROI_RUNNING) {
 		g.ran[0]++;
 		EX_CHECK(coro_scheduler_spawn(sched, NULL, receives, NULL, 0, NULL) == CORO_OK);

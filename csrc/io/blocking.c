@@ -57,7 +57,7 @@ static void dequeue(struct coroi_pool *p, struct coroi_job *j)
 	j->where = COROI_JOB_TAKEN;
 }
 
-/* admit - K2: may j have a thread? Else it is in the line. */
+/* admit - BLK2: may j have a thread? Else it is in the line. */
 static bool admit(struct coroi_pool *p, struct coroi_job *j)
 {
 	if (!j->is_lookup)
@@ -71,7 +71,7 @@ static bool admit(struct coroi_pool *p, struct coroi_job *j)
 	return false;
 }
 
-/* next_lookup - K5. */
+/* next_lookup - BLK5. */
 static void next_lookup(struct coroi_pool *p)
 {
 	struct coroi_job *j = p->line.first;
@@ -101,7 +101,7 @@ static struct coroi_job *empty(struct coroi_pool *p)
 
 /* ---------------------------------------------------------------------------------- the threads */
 
-/* make - K4. */
+/* make - BLK4. */
 static void make(struct coroi_thread *t, struct coroi_job *j)
 {
 	struct coroi_rec *rec = j->rec;
@@ -246,9 +246,9 @@ COROI_COLD static void refuse(struct coro_scheduler *s, struct coroi_job *j)
 	}
 }
 
-/* not_started - K2 for a job for which no thread could be had. A thread has become idle meanwhile,
- * or there are others, or others are being started: each looks at the queue before it is idle. If
- * this was the last, what has queued for it is refused too. */
+/* not_started - BLK2 for a job for which no thread could be had. A thread has become idle
+ * meanwhile, or there are others, or others are being started: each looks at the queue before it is
+ * idle. If this was the last, what has queued for it is refused too. */
 COROI_COLD static int not_started(struct coroi_pool *p, struct coroi_job *j)
 {
 	struct coroi_job *queued = NULL;
@@ -272,7 +272,7 @@ COROI_COLD static int not_started(struct coroi_pool *p, struct coroi_job *j)
 	return threads ? CORO_OK : CORO_EAGAIN;
 }
 
-/* submit - K2. CORO_EAGAIN: there is no thread, and none can be had. */
+/* submit - BLK2. CORO_EAGAIN: there is no thread, and none can be had. */
 static int submit(struct coroi_pool *p, struct coroi_job *j)
 {
 	pthread_t thread;
@@ -479,12 +479,12 @@ int coroi_blocking(void (*fn)(void *), void *arg, coro_fn what)
 		return CORO_ENOMEM;
 	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me, .what = what};
 	coroi_escape(me);
-	coroi_pending_begin(s, 1); /* K1 */
+	coroi_pending_begin(s, 1); /* BLK1 */
 	status = submit(coroi_blocking_pool(s), j);
 	if (status)
 		coroi_pending_end(s);
 	else
-		status = coroi_wait(me, CORO_WAIT_BLOCKING, CORO_FOREVER, withdraw, j); /* K3 */
+		status = coroi_wait(me, CORO_WAIT_BLOCKING, CORO_FOREVER, withdraw, j); /* BLK3 */
 	if (!status && j->refused)
 		status = CORO_EAGAIN;
 	coroi_aside_end(me, j);
@@ -494,7 +494,7 @@ int coroi_blocking(void (*fn)(void *), void *arg, coro_fn what)
 int coroi_blocking_alone(struct coro_scheduler *s, struct coroi_job *j)
 {
 	j->rec = NULL;
-	coroi_pending_begin(s, 1); /* K1 */
+	coroi_pending_begin(s, 1); /* BLK1 */
 	int status = submit(coroi_blocking_pool(s), j);
 	if (status)
 		coroi_pending_end(s);
@@ -517,7 +517,7 @@ static void leave(struct coroi_worker *w, void *arg)
 	struct coroi_job *j = arg;
 	struct coroi_rec *me = j->rec;
 
-	/* K2. With CORO_OK another thread may go on with me at once. */
+	/* BLK2. With CORO_OK another thread may go on with me at once. */
 	int status = submit(coroi_blocking_pool(coroi_scheduler_of(w)), j);
 	if (!status)
 		return;
@@ -542,7 +542,7 @@ int coro_thread_begin(void)
 	coroi_where_of(me, &at);
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me, .what = (coro_fn)at.fn};
 	coroi_escape(me);
-	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */
+	coroi_pending_begin(coroi_scheduler_of(w), 1); /* BLK1 */
 	status = coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);
 	return !status && j.refused ? CORO_EAGAIN : status;
 }
@@ -555,5 +555,5 @@ int coro_thread_end(void)
 	if (!me)
 		return CORO_EPERM;
 	t->rider = NULL;
-	return coroi_elsewhere_end(me, t->sp, &t->native); /* the job is done: K4 is next */
+	return coroi_elsewhere_end(me, t->sp, &t->native); /* the job is done: BLK4 is next */
 }

@@ -10,22 +10,22 @@
  * up before: the next caller then takes another thread. So look-ups have half of the threads at
  * most. The others wait in a line of their own, before the queue.
  *
- *   K1  the coroutine takes a pending-work token: the scheduler is not at rest before the call has
- *       ended
- *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If there is
- *       no thread, and none can be made, the call fails, and so do those in the queue. A look-up
- *       above half of the threads goes to the back of the line
- *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue, or
- *       in the line; a look-up is also taken back by its deadline
- *   K4  the thread makes the call, sends the event, and gives the token back
- *   K5  a look-up that was not in the line has ended, or was taken back: the first of the line goes
- *       to the back of the queue
+ *   BLK1  the coroutine takes a pending-work token: the scheduler is not at rest before the call
+ *         has ended
+ *   BLK2  the job goes to an idle thread, or to a new one, or to the back of the queue. If there is
+ *         no thread, and none can be made, the call fails, and so do those in the queue. A look-up
+ *         above half of the threads goes to the back of the line
+ *   BLK3  the coroutine waits for its event. A cancel takes a job back that is still in the queue,
+ *         or in the line; a look-up is also taken back by its deadline
+ *   BLK4  the thread makes the call, sends the event, and gives the token back
+ *   BLK5  a look-up that was not in the line has ended, or was taken back: the first of the line
+ *         goes to the back of the queue
  *
  * A look-up that a thread has begun goes on without its caller (resolve.c), who gives the token
  * back. The end of the pool waits for it.
  *
- * The queue has a job only while no thread is idle: K2 looks for one first, and a thread looks at
- * the queue, after K5, before it is idle. The line has one only while half of the threads have
+ * The queue has a job only while no thread is idle: BLK2 looks for one first, and a thread looks at
+ * the queue, after BLK5, before it is idle. The line has one only while half of the threads have
  * look-ups, or are about to have them.
  *
  * With coro_thread_begin the job is the coroutine itself: the thread goes on with the coroutine's
@@ -51,8 +51,9 @@ struct coroi_job {
 	struct coroi_pool *pool;
 	void (*fn)(void *);
 	void *arg;
-	struct coroi_rec *rec; /* the coroutine that waits; NULL: fn sends the event, and ends K1 */
-	coro_fn what;          /* the function that reports name: of the user's, or public */
+	struct coroi_rec
+		*rec; /* the coroutine that waits; NULL: fn sends the event, and ends BLK1 */
+	coro_fn what; /* the function that reports name: of the user's, or public */
 	bool is_lookup;
 	bool refused; /* in the queue, and then no thread could be had */
 	enum { COROI_JOB_TAKEN, COROI_JOB_QUEUED, COROI_JOB_IN_LINE } where;
@@ -82,14 +83,14 @@ struct coroi_pool {
 /* coroi_blocking - coro_blocking of fn, under the name of the function `what`. */
 int coroi_blocking(void (*fn)(void *), void *arg, coro_fn what);
 
-/* coroi_blocking_alone - K1 and K2 for a job whose fn sends the event itself, and gives the token
- * back. If no thread can be had later, j->refused is set, and any thread calls fn, which is not to
- * block then. j is fn's to free. Thread: a worker of s. Returns: CORO_OK; CORO_EAGAIN: there is no
- * thread, and fn is not called. */
+/* coroi_blocking_alone - BLK1 and BLK2 for a job whose fn sends the event itself, and gives the
+ * token back. If no thread can be had later, j->refused is set, and any thread calls fn, which is
+ * not to block then. j is fn's to free. Thread: a worker of s. Returns: CORO_OK; CORO_EAGAIN: there
+ * is no thread, and fn is not called. */
 int coroi_blocking_alone(struct coro_scheduler *s, struct coroi_job *j);
 
-/* coroi_blocking_take_back - K3, with the token. False: a thread has the job, or it is refused just
- * now. Thread: any. */
+/* coroi_blocking_take_back - BLK3, with the token. False: a thread has the job, or it is refused
+ * just now. Thread: any. */
 bool coroi_blocking_take_back(struct coroi_job *j);
 
 /* coroi_blocking_pool - the pool of s; NULL once s is closed. */

@@ -1,6 +1,6 @@
 //go:build ignore
-/* fd.c - see fd.h: O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and
- * O3, source.c what a select does. */
+/* fd.c - see fd.h: FDC1, FDC4 to FDC7, FDS2 and FDS3, events, moving, closing. transfer.c has FDC2
+ * and FDC3, source.c what a select does. */
 #include "io/fd.h"
 
 #include "base/sys.h"
@@ -107,7 +107,7 @@ static void take_out(struct coroi_slot *p, coro_fd f)
 	at_add(&coroi_set_refusal(s)->adopted, -1);
 }
 
-/* finish - X3, for the last user. */
+/* finish - FDX3, for the last user. */
 static COROI_COLD void finish(struct coroi_slot *p, coro_fd f)
 {
 	int fd = coroi_fd_number(f);
@@ -138,12 +138,12 @@ static int into_set(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
 	uint16_t old, own = (uint16_t)(coroi_worker_id(w) + 1);
 	int status = 0;
 
-	coroi_lock(&p->lock); /* M1 */
+	coroi_lock(&p->lock); /* FDM1 */
 	old = p->set;
-	if (old != own && !(status = coroi_set_watch(w, f))) { /* M2 */
+	if (old != own && !(status = coroi_set_watch(w, f))) { /* FDM2 */
 		if (old)
 			coroi_set_forget(coroi_worker_at(p->sched, old - 1u), f);
-		at_store_rlx(&p->set, own); /* M3 */
+		at_store_rlx(&p->set, own); /* FDM3 */
 	}
 	at_store_rlx(&p->strays, 0);
 	coroi_unlock(&p->lock);
@@ -174,18 +174,18 @@ bool coroi_fd_withdraw(void *arg)
 
 /* --------------------------------------------------------------------------------------- events */
 
-/* put_at_case - S2 and S3. Returns: true, and *rec, the record to which the event is to be sent, or
- * NULL; false: no case is there any more. */
+/* put_at_case - FDS2 and FDS3. Returns: true, and *rec, the record to which the event is to be
+ * sent, or NULL; false: no case is there any more. */
 static COROI_COLD bool put_at_case(struct coroi_slot *p, uint64_t *direction, uint64_t state,
 				   struct coroi_rec **rec)
 {
-	coroi_lock(&p->lock); /* S2 */
+	coroi_lock(&p->lock); /* FDS2 */
 	uint64_t was = at_load_acq(direction);
 	bool there = was & COROI_FD_SELECT;
 	if (there) {
 		const struct coroi_case *x = (void *)(uintptr_t)(was & ~(uint64_t)COROI_FD_SELECT);
 		at_store_rel(direction, state);
-		*rec = coroi_case_take(x) ? x->me : NULL; /* S3 */
+		*rec = coroi_case_take(x) ? x->me : NULL; /* FDS3 */
 	}
 	coroi_unlock(&p->lock);
 	return there;
@@ -212,7 +212,8 @@ static struct coroi_rec *put(struct coroi_slot *p, uint64_t *direction, uint64_t
 
 #define HUNG (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
 
-/* event - E1 to E4 without the sending. rec has room for two. Returns: the number of records. */
+/* event - FDE1 to FDE4 without the sending. rec has room for two. Returns: the number of
+ * records. */
 static uint32_t event(const struct epoll_event *e, struct coroi_rec **rec)
 {
 	uint64_t word;
@@ -220,11 +221,11 @@ static uint32_t event(const struct epoll_event *e, struct coroi_rec **rec)
 	struct coroi_slot *p = named(f, &word);
 	uint32_t n = 0;
 
-	if (!p || !is_open(f, word)) /* E1 */
+	if (!p || !is_open(f, word)) /* FDE1 */
 		return 0;
 	if (e->events & HUNG)
-		at_or(&p->hung, e->events & HUNG);                                        /* E2 */
-	if (e->events & ~(uint32_t)EPOLLOUT && (rec[n] = put(p, &p->in, COROI_FD_READY))) /* E3 */
+		at_or(&p->hung, e->events & HUNG);                                        /* FDE2 */
+	if (e->events & ~(uint32_t)EPOLLOUT && (rec[n] = put(p, &p->in, COROI_FD_READY))) /* FDE3 */
 		n++;
 	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR) &&
 	    (rec[n] = put(p, &p->out, COROI_FD_READY)))
@@ -240,7 +241,7 @@ bool coroi_fd_events(const struct epoll_event *e, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		count += event(&e[i], &rec[count]);
 	if (count)
-		coroi_events_send(rec, count); /* E4 */
+		coroi_events_send(rec, count); /* FDE4 */
 	return count;
 }
 
@@ -252,7 +253,7 @@ static void poke(coro_fd f, uint64_t use, bool ends)
 	if (coroi_fd_enter(f, COROI_FD_REFERENCE, &p))
 		return;
 	if (ends)
-		at_or(&p->hung, COROI_FD_ENDS); /* as E2, before E3 */
+		at_or(&p->hung, COROI_FD_ENDS); /* as FDE2, before FDE3 */
 	if ((rec = put(p, coroi_fd_direction(p, use), COROI_FD_READY)))
 		coroi_events_send(&rec, 1);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
@@ -392,7 +393,7 @@ int coro_fd_release(coro_fd f, int *fd)
 		return CORO_EINVAL;
 	if (!p)
 		return CORO_ESTALE;
-	/* as X1, but only without users: CLOSING keeps others out */
+	/* as FDX1, but only without users: CLOSING keeps others out */
 	do {
 		if (!is_open(f, word))
 			return CORO_ESTALE;
@@ -417,7 +418,7 @@ int coro_fd_close(coro_fd f)
 
 	if (!p)
 		return CORO_ESTALE;
-	do { /* X1 */
+	do { /* FDX1 */
 		if (!is_open(f, word))
 			return CORO_ESTALE;
 		if (word & COROI_FD_CLOSING)
@@ -425,12 +426,12 @@ int coro_fd_close(coro_fd f)
 		if ((~word & COROI_FD_REFERENCES) == 0)
 			return CORO_EBUSY;
 	} while (!at_cas(&p->word, &word, (word | COROI_FD_CLOSING) + COROI_FD_REFERENCE));
-	if ((rec[n] = put(p, &p->in, COROI_FD_CLOSED))) /* X2 */
+	if ((rec[n] = put(p, &p->in, COROI_FD_CLOSED))) /* FDX2 */
 		n++;
 	if ((rec[n] = put(p, &p->out, COROI_FD_CLOSED)))
 		n++;
 	coroi_events_send(rec, n);
-	coroi_fd_leave(p, f, COROI_FD_REFERENCE); /* X3 */
+	coroi_fd_leave(p, f, COROI_FD_REFERENCE); /* FDX3 */
 	return CORO_OK;
 }
 

@@ -21,74 +21,77 @@
  *
  * A call in one direction, in a coroutine on worker w (transfer.c):
  *
- *   O1  CAS `word`: the generation as named, OPEN, not CLOSING, and the direction not in use: it is
- *       in use. A call without a direction takes a reference
- *   O2  CAS the direction READY to EMPTY, before O3: what becomes ready after O3 has looked makes
- *       it READY again. CLOSED: O7
- *   O3  the system call, unless `drained` and nothing of `hung` say that it is useless. Not EAGAIN:
- *       O7. A call that then does not wait, or for no time, makes the system call before O7: of a
- *       descriptor in no set there are no events, and others may still lie in a set
- *   O4  the descriptor is in no set: add it to w's, for both directions, edge-triggered. The kernel
- *       reports what is ready by then. It is in another worker's, as at the last waits: M
- *   O5  CAS the direction EMPTY to the record. READY, CLOSED: O2
- *   O6  wait for the event, with deadline. A cancel or the deadline takes the registration back:
- *       CAS the record to EMPTY. It has gone: the event is committed, and is waited for. Then O2
- *   O7  the direction is not in use, or the reference goes. CLOSING, and nobody else: X3
+ *   FDC1  CAS `word`: the generation as named, OPEN, not CLOSING, and the direction not in use: it
+ *         is in use. A call without a direction takes a reference
+ *   FDC2  CAS the direction READY to EMPTY, before FDC3: what becomes ready after FDC3 has looked
+ *         makes it READY again. CLOSED: FDC7
+ *   FDC3  the system call, unless `drained` and nothing of `hung` say that it is useless. Not
+ *         EAGAIN: FDC7. A call that then does not wait, or for no time, makes the system call
+ *         before FDC7: of a descriptor in no set there are no events, and others may still lie in a
+ *         set
+ *   FDC4  the descriptor is in no set: add it to w's, for both directions, edge-triggered. The
+ *         kernel reports what is ready by then. It is in another worker's, as at the last waits: M
+ *   FDC5  CAS the direction EMPTY to the record. READY, CLOSED: FDC2
+ *   FDC6  wait for the event, with deadline. A cancel or the deadline takes the registration back:
+ *         CAS the record to EMPTY. It has gone: the event is committed, and is waited for. Then
+ *         FDC2
+ *   FDC7  the direction is not in use, or the reference goes. CLOSING, and nobody else: FDX3
  *
  * An event of the kernel's, on any thread that has fetched some from a set:
  *
- *   E1  the slot has another generation than the event's data: nothing
- *   E2  set `hung`, before E3
- *   E3  for each direction that the event names: exchange READY for what is there, but not for
- *       CLOSED. Always by a CAS, for READY too: O2 of another thread then sees it, or comes before
- *       it, and O3 sees what the kernel has
- *   E4  a record was there: this thread alone has it, and sends its event, once
+ *   FDE1  the slot has another generation than the event's data: nothing
+ *   FDE2  set `hung`, before FDE3
+ *   FDE3  for each direction that the event names: exchange READY for what is there, but not for
+ *         CLOSED. Always by a CAS, for READY too: FDC2 of another thread then sees it, or comes
+ *         before it, and FDC3 sees what the kernel has
+ *   FDE4  a record was there: this thread alone has it, and sends its event, once
  *
  * Moving to the set of the worker where the coroutine is by now:
  *
- *   M1  lock the slot's `set`
- *   M2  add to the new set, which reports what is ready; then remove from the old one. Events that
- *       come twice do no harm
- *   M3  `set`, unlock
+ *   FDM1  lock the slot's `set`
+ *   FDM2  add to the new set, which reports what is ready; then remove from the old one. Events
+ *         that come twice do no harm
+ *   FDM3  `set`, unlock
  *
  * Closing, on any thread:
  *
- *   X1  CAS `word`: CLOSING, and a reference
- *   X2  exchange CLOSED for both directions. A record was there: it gets its event
- *   X3  the last user: remove from the set, make the descriptor blocking again if it was (Y2 of
- *       mode.h), let the slot's next generation begin, close(2). In this order: the number cannot
- *       be adopted before its slot is free. Descriptors are removed before they are closed, as a
- *       duplicate would keep them in the set
+ *   FDX1  CAS `word`: CLOSING, and a reference
+ *   FDX2  exchange CLOSED for both directions. A record was there: it gets its event
+ *   FDX3  the last user: remove from the set, make the descriptor blocking again if it was (MOD2 of
+ *         mode.h), let the slot's next generation begin, close(2). In this order: the number cannot
+ *         be adopted before its slot is free. Descriptors are removed before they are closed, as a
+ *         duplicate would keep them in the set
  *
  * A select (sync/source.h) has a case for a direction, and others. Its cases share the word
  * `chosen`. The case lies in the memory of the coroutine, which goes on when any of them is chosen.
- * It does O1 to O4 and O7 for each direction, and in the place of O5 and O6:
+ * It does FDC1 to FDC4 and FDC7 for each direction, and in the place of FDC5 and FDC6:
  *
- *   S1  CAS the direction EMPTY to SELECT and the case: a release, pairs with S2, which reads the
- *       case. READY, CLOSED: the select is withdrawn, and begins again with O2
- *   S2  E3 or X2 finds SELECT: lock the slot, and look again. SELECT is there: the direction
- *       becomes READY, or CLOSED, whatever S3 comes to. An edge does not come twice, and the next
- *       O2 is to see this one if another case was chosen. SELECT is there no more: unlock, and E3
- *       or X2 once more. With the lock, since the case may be gone as soon as S4 has had the lock
- *   S3  CAS `chosen` 0 to the case's mark, in the lock; pairs with the other cases' and with the
- *       withdrawal of the select: one of them succeeds. Then unlock, and send the event if the CAS
- *       has succeeded. The coroutine cannot go on before that event. If the CAS has failed, the
- *       coroutine has, or will have, the event of another
- *   S4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and
- *       the case to EMPTY; unlock. Also where SELECT is there no more: another thread may be
- *       between S2 and S3. Afterwards none looks at the case
+ *   FDS1  CAS the direction EMPTY to SELECT and the case: a release, pairs with FDS2, which reads
+ *         the case. READY, CLOSED: the select is withdrawn, and begins again with FDC2
+ *   FDS2  FDE3 or FDX2 finds SELECT: lock the slot, and look again. SELECT is there: the direction
+ *         becomes READY, or CLOSED, whatever FDS3 comes to. An edge does not come twice, and the
+ *         next FDC2 is to see this one if another case was chosen. SELECT is there no more: unlock,
+ *         and FDE3 or FDX2 once more. With the lock, since the case may be gone as soon as FDS4 has
+ *         had the lock
+ *   FDS3  CAS `chosen` 0 to the case's mark, in the lock; pairs with the other cases' and with the
+ *         withdrawal of the select: one of them succeeds. Then unlock, and send the event if the
+ *         CAS has succeeded. The coroutine cannot go on before that event. If the CAS has failed,
+ *         the coroutine has, or will have, the event of another
+ *   FDS4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and
+ *         the case to EMPTY; unlock. Also where SELECT is there no more: another thread may be
+ *         between FDS2 and FDS3. Afterwards none looks at the case
  *
- * The word changes from SELECT in the lock alone, and to SELECT by S1 alone. The coroutine then
- * asks the kernel which direction is ready (O2, O3), as after O6.
+ * The word changes from SELECT in the lock alone, and to SELECT by FDS1 alone. The coroutine then
+ * asks the kernel which direction is ready (FDC2, FDC3), as after FDC6.
  *
- * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was
+ * A wake-up may be spurious: the slot was used again between FDE1 and FDE3, or the descriptor was
  * moved. The waiter makes its system call, and waits again. An event of a stranger in `hung` costs
  * system calls that fail with EAGAIN. Nothing else depends on either.
  *
- * No wake-up is lost. An edge that comes before O3 has looked is seen by O3. One that comes after
- * makes the direction READY at E3, after O2 has made it EMPTY: so O5 fails, or E3 finds the record.
- * A set is always looked at: by its worker when it is idle or sleeps, by its worker at its looks at
- * the clock, or by the standby (driver.h).
+ * No wake-up is lost. An edge that comes before FDC3 has looked is seen by FDC3. One that comes
+ * after makes the direction READY at FDE3, after FDC2 has made it EMPTY: so FDC5 fails, or FDE3
+ * finds the record. A set is always looked at: by its worker when it is idle or sleeps, by its
+ * worker at its looks at the clock, or by the standby (driver.h).
  */
 #ifndef COROI_FD_H
 #define COROI_FD_H
@@ -128,8 +131,8 @@ static inline int coroi_fd_number(coro_fd f)
 	return (int)(uint32_t)f;
 }
 
-/* coroi_fd_ends - the connection's server ends. To be asked before the look at the bytes: E2, E3
- * and O2 order it as they order events. */
+/* coroi_fd_ends - the connection's server ends. To be asked before the look at the bytes: FDE2,
+ * FDE3 and FDC2 order it as they order events. */
 static inline bool coroi_fd_ends(const struct coroi_slot *p)
 {
 	return at_load_acq(&p->hung) & COROI_FD_ENDS;
@@ -141,8 +144,8 @@ static inline uint64_t *coroi_fd_direction(struct coroi_slot *p, uint64_t use)
 	return use == COROI_FD_IN_USE ? &p->in : &p->out;
 }
 
-/* coroi_fd_enter - O1. use: COROI_FD_IN_USE, COROI_FD_OUT_USE or COROI_FD_REFERENCE. Thread: any.
- * Returns: CORO_OK and *out; CORO_ESTALE, CORO_ECLOSED, CORO_EBUSY. coroi_fd_leave - O7. */
+/* coroi_fd_enter - FDC1. use: COROI_FD_IN_USE, COROI_FD_OUT_USE or COROI_FD_REFERENCE. Thread: any.
+ * Returns: CORO_OK and *out; CORO_ESTALE, CORO_ECLOSED, CORO_EBUSY. coroi_fd_leave - FDC7. */
 int coroi_fd_enter(coro_fd f, uint64_t use, struct coroi_slot **out);
 void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use);
 
@@ -150,18 +153,18 @@ void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use);
  * no coroutine of the descriptor's scheduler. */
 int coroi_fd_enter_here(coro_fd f, uint64_t use, struct coroi_slot **out);
 
-/* coroi_fd_take_ready - O2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is
+/* coroi_fd_take_ready - FDC2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is
  * closed. */
 static inline uint64_t coroi_fd_take_ready(uint64_t *direction)
 {
-	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at O5 */
+	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at FDC5 */
 
 	while (was == COROI_FD_READY && !at_cas(direction, &was, COROI_FD_EMPTY))
 		;
 	return was;
 }
 
-/* coroi_fd_watch - O4, for the current coroutine of w. Returns: 0 or -errno. */
+/* coroi_fd_watch - FDC4, for the current coroutine of w. Returns: 0 or -errno. */
 int coroi_fd_watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w);
 
 struct coroi_fd_waiter {
@@ -169,12 +172,12 @@ struct coroi_fd_waiter {
 	struct coroi_rec *me;
 };
 
-/* coroi_fd_withdraw - O6. False: an event or a close has the record. arg: a struct
+/* coroi_fd_withdraw - FDC6. False: an event or a close has the record. arg: a struct
  * coroi_fd_waiter. */
 bool coroi_fd_withdraw(void *arg);
 
-/* coroi_fd_await - O4 to O6 for the current coroutine, which has entered p. call: the name of the
- * public call. Returns: CORO_OK: go on with O2; CORO_ETIMEDOUT, CORO_ECANCELED, CORO_ENOWAIT,
+/* coroi_fd_await - FDC4 to FDC6 for the current coroutine, which has entered p. call: the name of
+ * the public call. Returns: CORO_OK: go on with FDC2; CORO_ETIMEDOUT, CORO_ECANCELED, CORO_ENOWAIT,
  * CORO_OF_ERRNO(errno). Inline: a frame less lies below a coroutine that waits, which a dense one
  * keeps a copy of. */
 static inline __attribute__((always_inline)) int
@@ -193,7 +196,7 @@ coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
 	if ((status = coroi_fd_watch(p, f, w)) < 0)
 		return CORO_OF_ERRNO(-status);
 	coroi_escape(me);
-	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* O5 */
+	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* FDC5 */
 		return CORO_OK;
 	return coroi_wait(me, use == COROI_FD_IN_USE ? CORO_WAIT_INPUT : CORO_WAIT_OUTPUT, deadline,
 			  coroi_fd_withdraw, &x);
@@ -203,14 +206,14 @@ coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
  * Returns: as coro_fd_adopt. */
 int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 
-/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door.
+/* coroi_fd_events - FDE1 to FDE4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door.
  * Returns: true if a coroutine was sent its event. */
 #ifndef COROI_FD_EVENTS
 #define COROI_FD_EVENTS 64
 #endif
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
 
-/* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4).
+/* coroi_fd_poke - make a direction ready, as an event of the kernel's does (FDE3, FDE4).
  * coroi_fd_poke_end - set COROI_FD_ENDS, and make the direction in ready. Both do nothing if f is
  * closed. Thread: any, in no door. */
 void coroi_fd_poke(coro_fd f, uint64_t use);

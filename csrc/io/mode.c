@@ -34,7 +34,7 @@ int coroi_mode_begin(struct coroi_slot *p, int fd, uint32_t file)
 	struct line *l = line_of(file);
 	uint8_t mode = COROI_MODE_PLAIN;
 
-	coroi_lock(&l->lock); /* Y1 */
+	coroi_lock(&l->lock); /* MOD1 */
 	int was = coroi_set_nonblocking(fd, true);
 	if (was == 0)
 		mode = COROI_MODE_OWES;
@@ -65,7 +65,7 @@ void coroi_mode_end(struct coroi_slot *p, int fd)
 	if (at_load_rlx(&p->mode) == COROI_MODE_PLAIN)
 		return;
 	struct line *l = line_of(p->file);
-	coroi_lock(&l->lock); /* Y2 */
+	coroi_lock(&l->lock); /* MOD2 */
 	leave_line(l, p, fd);
 	if (at_load_rlx(&p->mode) == COROI_MODE_OWES) {
 		struct coroi_slot *q = other(l, fd, p->file, COROI_MODE_SHARES);

@@ -12,11 +12,11 @@
  * *owes*. One that was not, while an adopted one of the same description owes, *shares*. Those that
  * owe or share are in a table, by the file that they are of, whose every line has a lock.
  *
- *   Y1  adopting: lock; set the flag. It was not set: the descriptor owes. It was set, and one in
- *       the table owes for this description: it shares. Unlock
- *   Y2  the end, while the number is still the caller's: lock; leave the table. The descriptor
- *       owes, and another shares: that one owes now. Nobody shares: clear the flag. Unlock.
- *       close(2) comes after that
+ *   MOD1  adopting: lock; set the flag. It was not set: the descriptor owes. It was set, and one in
+ *         the table owes for this description: it shares. Unlock
+ *   MOD2  the end, while the number is still the caller's: lock; leave the table. The descriptor
+ *         owes, and another shares: that one owes now. Nobody shares: clear the flag. Unlock.
+ *         close(2) comes after that
  *
  * The flag is set and cleared in the lock: a descriptor that is adopted meanwhile finds it as it
  * was, and owes itself, or finds one that owes, and is found by it.
@@ -33,11 +33,11 @@
 /* Of `mode` of a slot. An accepted socket, or a file, is plain, and costs nothing here. */
 enum { COROI_MODE_PLAIN, COROI_MODE_OWES, COROI_MODE_SHARES };
 
-/* coroi_mode_begin - Y1 for the number fd, whose slot p is the caller's. file: as coroi_kind has
+/* coroi_mode_begin - MOD1 for the number fd, whose slot p is the caller's. file: as coroi_kind has
  * told. Returns: 0 or -errno. */
 int coroi_mode_begin(struct coroi_slot *p, int fd, uint32_t file);
 
-/* coroi_mode_end - Y2. Nobody uses the descriptor. */
+/* coroi_mode_end - MOD2. Nobody uses the descriptor. */
 void coroi_mode_end(struct coroi_slot *p, int fd);
 
 #endif

@@ -172,7 +172,7 @@ static int spawn_connection(struct coroi_server *v, coro_fd f)
 
 /* ---------------------------------------------------------------------------------- the server */
 
-/* call_room - O3: there is room for one more connection. */
+/* call_room - FDC3: there is room for one more connection. */
 static int64_t call_room(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct coroi_server *v = io->more;
@@ -186,7 +186,7 @@ static int64_t call_room(const struct coroi_slot *p, int fd, const struct coroi_
 	return full ? -EAGAIN : 0;
 }
 
-/* call_change - O3: a connection has ended since the first call. */
+/* call_change - FDC3: a connection has ended since the first call. */
 static int64_t call_change(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
@@ -472,7 +472,7 @@ void coroi_serve_body(void *arg, void *result)
 
 /* ------------------------------------------------------------------ what a connection calls */
 
-/* call_first - O3 of coro_serve_read. flags: the server ends, and nothing has come. */
+/* call_first - FDC3 of coro_serve_read. flags: the server ends, and nothing has come. */
 static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;

@@ -114,7 +114,7 @@ static bool set_is_open(const struct set *t)
 static void lie_down(struct set *t, uint32_t bed)
 {
 	if (at_load_rlx(&t->bed) != bed)
-		at_xchg(&t->bed, bed); /* Z1 */
+		at_xchg(&t->bed, bed); /* SET1 */
 }
 
 static bool set_sleep(struct coroi_worker *w, int64_t ns)
@@ -127,7 +127,7 @@ static bool set_sleep(struct coroi_worker *w, int64_t ns)
 		return coroi_futex_sleep(w, ns);
 	}
 	lie_down(t, BED_SET);
-	if (!coroi_is_to_sleep(w)) /* Z1 */
+	if (!coroi_is_to_sleep(w)) /* SET1 */
 		return false;
 	int n = fetch(t, t->event, ns, &rung);
 	if (rung)
@@ -145,7 +145,7 @@ static void set_kick(struct coroi_worker *w)
 {
 	struct set *t = set_of(w);
 
-	if (at_load_seq(&t->bed) == BED_SET) /* Z2 */
+	if (at_load_seq(&t->bed) == BED_SET) /* SET2 */
 		coroi_event_ring(t->bell);
 	else
 		coroi_futex_kick(w);
@@ -155,7 +155,7 @@ static void set_deliver(struct coroi_worker *w)
 {
 	struct set *t = set_of(w);
 
-	coroi_fd_events(t->event, t->fetched); /* Z3 */
+	coroi_fd_events(t->event, t->fetched); /* SET3 */
 	t->fetched = 0;
 }
 

@@ -5,11 +5,11 @@
  * A set is opened when the first descriptor is added to it, by its worker. A worker that watches
  * nothing sleeps on the futex, as without this driver. `bed` tells claimers where it sleeps:
  *
- *   Z1  the own thread, to sleep: store `bed`, then look at w->ev (in the futex call, or by
- *       coroi_is_to_sleep); if that is not SLEEPS, do not sleep
- *   Z2  the claimer: w->ev from SLEEPS to WOKEN, then load `bed`, and kick there
- *   Z3  the own thread, back from its set: what it has fetched is in its memory, and is delivered
- *       whichever way the sleep has ended, since an edge does not come twice
+ *   SET1  the own thread, to sleep: store `bed`, then look at w->ev (in the futex call, or by
+ *         coroi_is_to_sleep); if that is not SLEEPS, do not sleep
+ *   SET2  the claimer: w->ev from SLEEPS to WOKEN, then load `bed`, and kick there
+ *   SET3  the own thread, back from its set: what it has fetched is in its memory, and is delivered
+ *         whichever way the sleep has ended, since an edge does not come twice
  *
  * All are sequentially consistent: the claimer sees the new bed, or the own thread sees WOKEN.
  *

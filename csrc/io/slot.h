@@ -18,7 +18,7 @@ struct coroi_slot {
 	struct coro_scheduler *sched; /* set before OPEN; atomic */
 	struct coroi_lock lock;       /* of `set`, and of cases of a select */
 	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR, COROI_FD_ENDS; atomic */
-	uint16_t set;                 /* written with the lock; atomic, since O4 looks without */
+	uint16_t set;                 /* written with the lock; atomic, since FDC4 looks without */
 	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
 	uint8_t kind;   /* COROI_KIND_FILE... */
 	bool drained;   /* the reader's */

@@ -1,6 +1,7 @@
 //go:build ignore
 /*
- * source.c - descriptors as cases of a select (sync/source.h): O1 to O4, S1, S4 and O7 of fd.h.
+ * source.c - descriptors as cases of a select (sync/source.h): FDC1 to FDC4, FDS1, FDS4 and FDC7 of
+ * fd.h.
  */
 #include "sync/source.h"
 
@@ -47,14 +48,14 @@ static void case_look(struct coroi_case *x, bool waits)
 {
 	struct coroi_slot *p = x->place;
 	bool in = x->direction != CORO_OUT;
-	uint64_t was = coroi_fd_take_ready(word_of(x)); /* O2 */
+	uint64_t was = coroi_fd_take_ready(word_of(x)); /* FDC2 */
 	bool ends = x->direction == CORO_REQUEST && coroi_fd_ends(p);
 
 	if (was == COROI_FD_CLOSED) {
 		x->ready = CORO_ECLOSED;
 	} else if (in && waits && is_empty(p, was)) {
 		x->ready = 0;
-	} else { /* O3 */
+	} else { /* FDC3 */
 		x->ready = coroi_ready(coroi_fd_number(x->name), in ? POLLIN | POLLRDHUP : POLLOUT);
 		if (x->ready < 0)
 			x->ready = CORO_OF_ERRNO(-x->ready);
@@ -67,7 +68,7 @@ static void case_look(struct coroi_case *x, bool waits)
 
 static int case_watch(struct coroi_case *x)
 {
-	int status = coroi_fd_watch(x->place, x->name, coroi_self()); /* O4 */
+	int status = coroi_fd_watch(x->place, x->name, coroi_self()); /* FDC4 */
 
 	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
@@ -76,7 +77,7 @@ static bool case_enqueue(struct coroi_case *x)
 {
 	uint64_t empty = COROI_FD_EMPTY;
 
-	return at_cas(word_of(x), &empty, registration(x)); /* S1 */
+	return at_cas(word_of(x), &empty, registration(x)); /* FDS1 */
 }
 
 static void case_dequeue(struct coroi_case *x)
@@ -84,14 +85,14 @@ static void case_dequeue(struct coroi_case *x)
 	struct coroi_slot *p = x->place;
 	uint64_t own = registration(x);
 
-	coroi_lock(&p->lock); /* S4 */
+	coroi_lock(&p->lock); /* FDS4 */
 	at_cas(word_of(x), &own, COROI_FD_EMPTY);
 	coroi_unlock(&p->lock);
 }
 
 static void case_leave(struct coroi_case *x)
 {
-	coroi_fd_leave(x->place, x->name, use_of(x)); /* O7 */
+	coroi_fd_leave(x->place, x->name, use_of(x)); /* FDC7 */
 }
 
 static const struct coroi_source source_of_descriptors = {

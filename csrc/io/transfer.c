@@ -1,7 +1,7 @@
 //go:build ignore
 /*
- * transfer.c - see transfer.h: O2 and O3, and the public calls that read, write, accept, connect
- * and wait.
+ * transfer.c - see transfer.h: FDC2 and FDC3, and the public calls that read, write, accept,
+ * connect and wait.
  */
 #include "io/transfer.h"
 
@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <poll.h>
 
-/* ---------------------------------------------------------------------------------- O2 and O3 */
+/* ---------------------------------------------------------------------------------- FDC2 and
+ * FDC3 */
 
 /* is_useless - the system call would fail with EAGAIN: the last one has emptied the socket, and
  * nothing has come since then. */
@@ -22,7 +23,7 @@ static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io 
 }
 
 /* note - whether a read with the result n has emptied the socket. After another call in that
- * direction this is not known: the call may have taken READY at O2, and left bytes. */
+ * direction this is not known: the call may have taken READY at FDC2, and left bytes. */
 static inline void note(struct coroi_slot *p, uint64_t use, const struct coroi_io *io, int64_t n)
 {
 	if (use == COROI_FD_IN_USE)
@@ -32,7 +33,7 @@ static inline void note(struct coroi_slot *p, uint64_t use, const struct coroi_i
 
 #define NOT_NOW CORO_OF_ERRNO(EAGAIN)
 
-/* make_call - O3. Returns: the result, or a status; NOT_NOW: wait for the direction. */
+/* make_call - FDC3. Returns: the result, or a status; NOT_NOW: wait for the direction. */
 static inline int64_t make_call(struct coroi_slot *p, coro_fd f, uint64_t use,
 				const struct coroi_io *io)
 {
@@ -42,7 +43,7 @@ static inline int64_t make_call(struct coroi_slot *p, coro_fd f, uint64_t use,
 	return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
 }
 
-/* make_last_call - O3 of a call that cannot wait, or no longer, as status says, and has made no
+/* make_last_call - FDC3 of a call that cannot wait, or no longer, as status says, and has made no
  * system call. */
 static COROI_COLD int64_t make_last_call(struct coroi_slot *p, coro_fd f, uint64_t use, int status,
 					 const struct coroi_io *io)
@@ -52,14 +53,14 @@ static COROI_COLD int64_t make_last_call(struct coroi_slot *p, coro_fd f, uint64
 	return n == NOT_NOW ? status : n;
 }
 
-/* run - O2 to O6, on a descriptor that the caller has entered. */
+/* run - FDC2 to FDC6, on a descriptor that the caller has entered. */
 static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
 		   const struct coroi_io *io)
 {
 	uint64_t *direction = coroi_fd_direction(p, use);
 
 	for (;;) {
-		uint64_t was = coroi_fd_take_ready(direction); /* O2 */
+		uint64_t was = coroi_fd_take_ready(direction); /* FDC2 */
 		if (coroi_unlikely(was == COROI_FD_CLOSED))
 			return CORO_ECLOSED;
 		bool useless = is_useless(p, io, was);
@@ -68,7 +69,7 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 			if (n != NOT_NOW)
 				return n;
 		}
-		int status = coroi_fd_await(p, f, use, deadline, io->kind->name); /* O4 to O6 */
+		int status = coroi_fd_await(p, f, use, deadline, io->kind->name); /* FDC4 to FDC6 */
 		if (status)
 			return useless && (status == CORO_ETIMEDOUT || status == CORO_ENOWAIT)
 				       ? make_last_call(p, f, use, status, io)
@@ -76,8 +77,8 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	}
 }
 
-/* begin_call - O1. A deadline that is over is looked at here, too: calls that never wait would not
- * come to it. Returns: CORO_OK: f is entered; a status. */
+/* begin_call - FDC1. A deadline that is over is looked at here, too: calls that never wait would
+ * not come to it. Returns: CORO_OK: f is entered; a status. */
 static inline int begin_call(coro_fd f, uint64_t use, uint64_t deadline, struct coroi_slot **p)
 {
 	struct coroi_worker *w = coroi_here();
@@ -419,7 +420,7 @@ int coro_shutdown(coro_fd f, int how)
 	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
 
-/* The library's own calls have no order with O2. So O3 asks the kernel. */
+/* The library's own calls have no order with FDC2. So FDC3 asks the kernel. */
 static int64_t call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	int n = coroi_ready(fd, (short)io->flags);

@@ -69,9 +69,9 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 }
 
 /* wake_awaiting_stack - no worker is awake, and some coroutines await a stack. Wake one worker that
- * has such coroutines, to look for a stack (S3 of nostack.h). Only one, since that worker must be
+ * has such coroutines, to look for a stack (NST3 of nostack.h). Only one, since that worker must be
  * awake alone. False: each has looked, and nothing has moved since; or none can be woken. A cancel
- * of all may have come after the look (after P1: then this sees it, or the canceler the bit). */
+ * of all may have come after the look (after SLP1: then this sees it, or the canceler the bit). */
 static bool wake_awaiting_stack(struct coro_scheduler *s, bool rest)
 {
 	uint64_t moves = coroi_moves(s, rest);

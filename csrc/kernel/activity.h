@@ -2,7 +2,7 @@
  * activity.h - which workers are awake, which sleep and are woken, and when everything rests: the
  * tokens, the sleepers' bits, and claims.
  *
- * idle.c tells the protocol. N1 to N4 of it are here and in activity.c.
+ * idle.c tells the protocol. WKW1 to WKW4 of it are here and in activity.c.
  */
 #ifndef COROI_ACTIVITY_H
 #define COROI_ACTIVITY_H
@@ -30,7 +30,7 @@ static inline void coroi_tokens_given_back(struct coro_scheduler *s, uint64_t ac
 		coroi_quiet(s, COROI_PENDING_OF(activity) == 0);
 }
 
-/* coroi_awake_end - give an awake token back (P4). Returns: the activity, which the caller passes
+/* coroi_awake_end - give an awake token back (SLP4). Returns: the activity, which the caller passes
  * to coroi_tokens_given_back. */
 static inline uint64_t coroi_awake_end(struct coro_scheduler *s)
 {
@@ -72,20 +72,20 @@ static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
 	return COROI_HAS_HOLD_OFF && now < at_load_rlx(&w->steal.hold_off);
 }
 
-/* coroi_sleeps - worker id sleeps, and may be claimed. Sequentially consistent: N2's look, after
- * N1. */
+/* coroi_sleeps - worker id sleeps, and may be claimed. Sequentially consistent: WKW2's look, after
+ * WKW1. */
 static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
 {
 	return at_load_seq(&s->sleepers[id >> 6]) & coroi_sleeper_bit(id);
 }
 
-/* coroi_claim - N2 to N4: wake worker id.
+/* coroi_claim - WKW2 to WKW4: wake worker id.
  * Thread: any. Blocking: never. Cost: three locked instructions and a kick of the driver.
  * Returns: false if another thread was first, the worker does not sleep, or a pause is on. */
 bool coroi_claim(struct coro_scheduler *s, unsigned id);
 
-/* coroi_claimed - N4: the caller has taken a token for w and has cleared w's bit. Both are the own
- * thread's of w from now on. Thread: any. Blocking: never. Cost: an exchange and a kick. */
+/* coroi_claimed - WKW4: the caller has taken a token for w and has cleared w's bit. Both are the
+ * own thread's of w from now on. Thread: any. Blocking: never. Cost: an exchange and a kick. */
 void coroi_claimed(struct coroi_worker *w);
 
 /* coroi_notify_hungry - w has something queued or pushed: if `hungry` asks for it, wake one
@@ -127,8 +127,8 @@ static inline void coroi_notify_queued(struct coroi_worker *w)
 		coroi_notify_hungry(w);
 }
 
-/* coroi_notify_pushed - something was pushed to w's inbox (N1): wake w if it sleeps. If w is awake
- * and there is no standby, wake a sleeper to be that. Thread: any. Blocking: never. */
+/* coroi_notify_pushed - something was pushed to w's inbox (WKW1): wake w if it sleeps. If w is
+ * awake and there is no standby, wake a sleeper to be that. Thread: any. Blocking: never. */
 void coroi_notify_pushed(struct coroi_worker *w);
 
 /* coroi_wake_all - claim and wake every sleeper, and the goworker if its inbox holds something. */

@@ -18,20 +18,21 @@
  *      DETACHED   no worker looks at the batch, and the next spawn must push it; taken == words
  *
  *  sender (internal/core/submit.go for goroutines, spawn.c for other threads)
- *          A1  write the runnable and its arguments behind the words
- *          A2  add their number to the state, sequentially consistent: a release for A1, and
- *              before the look at the sleeper's bit (N2 of idle.c)
- *          A3  the state had DETACHED: take DETACHED away, and push the batch to the inbox (N1)
- *          A4  the batch is full, or the sender closes it: CLOSED, in the same addition. From then
- *              on the batch is the worker's; if it was DETACHED and nothing was added, the sender's
- *  worker  B1  look at the state (acquire, pairs with A2), and take what has come; in its door
- *          B2  CLOSED, and everything is taken: the batch is free
- *          B3  before the worker sleeps (P2 of idle.c), and for a thief that has found nothing: CAS
- *              the state from `taken` words to the same with DETACHED. The CAS fails if something
- *              has come meanwhile
+ *          BTS1  write the runnable and its arguments behind the words
+ *          BTS2  add their number to the state, sequentially consistent: a release for BTS1, and
+ *                before the look at the sleeper's bit (WKW2 of idle.c)
+ *          BTS3  the state had DETACHED: take DETACHED away, and push the batch to the inbox (WKW1)
+ *          BTS4  the batch is full, or the sender closes it: CLOSED, in the same addition. From
+ *                then on the batch is the worker's; if it was DETACHED and nothing was added, the
+ *                sender's
+ *  worker  BTW1  look at the state (acquire, pairs with BTS2), and take what has come; in its door
+ *          BTW2  CLOSED, and everything is taken: the batch is free
+ *          BTW3  before the worker sleeps (SLP2 of idle.c), and for a thief that has found nothing:
+ *                CAS the state from `taken` words to the same with DETACHED. The CAS fails if
+ *                something has come meanwhile
  *
- * Nothing is left lying: an addition comes before B3's CAS, which then fails, or after it, and then
- * finds DETACHED.
+ * Nothing is left lying: an addition comes before BTW3's CAS, which then fails, or after it, and
+ * then finds DETACHED.
  */
 #ifndef COROI_BATCH_H
 #define COROI_BATCH_H
@@ -65,7 +66,7 @@ _Static_assert(sizeof(struct coroi_batch) == 2048 + COROI_LINE,
 uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32_t want);
 /* coroi_batch_drop - p becomes spare. Thread: any. */
 void coroi_batch_drop(struct coroi_slab *s, struct coroi_batch *p);
-/* coroi_batch_close - A4 where nothing is added. Thread: the sender. */
+/* coroi_batch_close - BTS4 where nothing is added. Thread: the sender. */
 void coroi_batch_close(struct coroi_slab *s, struct coroi_batch *p);
 
 /* coroi_batch_left - how many spawns in p the worker has not taken. The caller is inside the

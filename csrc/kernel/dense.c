@@ -122,8 +122,8 @@ static inline bool is_spare(const struct coroi_dense *d, const struct coroi_save
 	return p == d->spare[0] || p == d->spare[1];
 }
 
-/* evict_to_spare - V4: copy the occupant of s out to a spare block, as `in` wants its place. False:
- * another coroutine than `in` lies in a spare block. */
+/* evict_to_spare - DNS4: copy the occupant of s out to a spare block, as `in` wants its place.
+ * False: another coroutine than `in` lies in a spare block. */
 COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared_stack *s,
 				      struct coroi_rec *in)
 {
@@ -196,7 +196,7 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s,
 	return true;
 }
 
-/* postpone - V4: r cannot have its place now. The wait of the coroutine in the spare block ends
+/* postpone - DNS4: r cannot have its place now. The wait of the coroutine in the spare block ends
  * with CORO_ENOMEM, and r is queued again. code: what r's wait is to return. */
 COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec *r, int code)
 {
@@ -244,7 +244,7 @@ static COROI_NOINLINE NO_RETURN void copy_slow(struct coroi_worker *w, intptr_t 
 	go_on(w, w->native_sp, &w->native, CORO_OK);
 }
 
-/* copier_main - V2. code: what the current coroutine's wait returns. Each switch to the copier
+/* copier_main - DNS2. code: what the current coroutine's wait returns. Each switch to the copier
  * begins here. */
 static NO_RETURN void copier_main(intptr_t code)
 {
@@ -341,8 +341,8 @@ static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
 	return true;
 }
 
-/* make_private - V3: the occupant of s keeps the stack, and s gets another. If there is no memory,
- * nothing changes. */
+/* make_private - DNS3: the occupant of s keeps the stack, and s gets another. If there is no
+ * memory, nothing changes. */
 static void make_private(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_stack *stack = s->stack;

@@ -14,22 +14,22 @@
  * there, as the loop uses nothing in it across the call of a coroutine (run.c). So only a
  * coroutine's own frames are copied.
  *
- *   V1  start: a fresh coroutine starts on the next shared stack. If that has an occupant, its
- *       frames are copied out before, by code that runs on another stack.
- *   V2  resume: a coroutine that was copied out has, in the place of its context, the context of
- *       the worker's copier, which has a stack of its own. So code that resumes the coroutine goes
- *       to the copier, and need not know. The copier copies the occupant of the shared stack out,
- *       and the coroutine in, at the same addresses, and goes on to it. Coroutines of one function
- *       that wait at one place have frames of one size: then the two change places, and blocks, in
- *       one pass.
- *   V3  large frames: a coroutine with large frames, if no other has frames to come back to its
- *       shared stack, keeps the stack instead of being copied out. From then on it is like a
- *       plain coroutine. The shared stack gets a new stack.
- *   V4  no memory for a copy: a fresh coroutine waits until there is some, as one that awaits a
- *       stack. For coroutines that are resumed the worker has two spare blocks: one for a coroutine
- *       that is copied out, and one for the coroutine that changes places with it. If another
- *       coroutine lies there, its wait ends with CORO_ENOMEM, so that it goes on, and the coroutine
- *       that was to be resumed tries again.
+ *   DNS1  start: a fresh coroutine starts on the next shared stack. If that has an occupant, its
+ *         frames are copied out before, by code that runs on another stack.
+ *   DNS2  resume: a coroutine that was copied out has, in the place of its context, the context of
+ *         the worker's copier, which has a stack of its own. So code that resumes the coroutine
+ *         goes to the copier, and need not know. The copier copies the occupant of the shared stack
+ *         out, and the coroutine in, at the same addresses, and goes on to it. Coroutines of one
+ *         function that wait at one place have frames of one size: then the two change places, and
+ *         blocks, in one pass.
+ *   DNS3  large frames: a coroutine with large frames, if no other has frames to come back to its
+ *         shared stack, keeps the stack instead of being copied out. From then on it is like a
+ *         plain coroutine. The shared stack gets a new stack.
+ *   DNS4  no memory for a copy: a fresh coroutine waits until there is some, as one that awaits a
+ *         stack. For coroutines that are resumed the worker has two spare blocks: one for a
+ *         coroutine that is copied out, and one for the coroutine that changes places with it. If
+ *         another coroutine lies there, its wait ends with CORO_ENOMEM, so that it goes on, and the
+ *         coroutine that was to be resumed tries again.
  *
  * A dense coroutine that has started is pinned to its worker. All of this happens inside the
  * worker's door, except for the use of the heap: the worker's dense coroutines use it in no door
@@ -77,17 +77,17 @@ struct coroi_dense {
 	void *copier_sp;
 	struct coroi_stack *copier;
 	uint32_t count, next;         /* shared stacks; the next one to start a coroutine on */
-	size_t private_bytes;         /* V3 is for frames with more bytes */
+	size_t private_bytes;         /* DNS3 is for frames with more bytes */
 	uint8_t class;                /* of the shared stacks' stacks */
-	struct coroi_saved *spare[2]; /* V4 */
+	struct coroi_saved *spare[2]; /* DNS4 */
 	struct coroi_rec *in_spare;   /* the coroutine whose frames are in one of them, or NULL */
-	/* Copies out, copies in, exchanges of both; bytes; private stacks (V3). Atomic, relaxed:
+	/* Copies out, copies in, exchanges of both; bytes; private stacks (DNS3). Atomic, relaxed:
 	 * other threads read them. */
 	uint64_t evictions, restores, exchanges, bytes_copied, privates;
 	struct coroi_shared_stack shared[];
 };
 
-/* coroi_dense_stack_locked - V1: the stack that a fresh dense coroutine starts on. NULL: no
+/* coroi_dense_stack_locked - DNS1: the stack that a fresh dense coroutine starts on. NULL: no
  * memory. */
 struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w);
 
@@ -106,7 +106,7 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 
 /* coroi_dense_trim_locked - give w's shared stacks back to the stacks that w keeps, if w has no
  * dense coroutine. alive: some coroutine has not ended; it may be one that has kept a shared stack
- * (V3), and uses the heap. Thread: any, with w's door locked. coroi_dense_close - free what is
+ * (DNS3), and uses the heap. Thread: any, with w's door locked. coroi_dense_close - free what is
  * left; w has ended. Both free w->dense: the caller holds the life lock, as a reader of its
  * statistics on another thread does. */
 void coroi_dense_trim_locked(struct coroi_worker *w, bool alive);

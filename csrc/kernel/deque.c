@@ -151,7 +151,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 	at_store_rlx(&d->given, d->given + n);
 	for (uint32_t i = 0; i < n; i++)
 		if (coroi_runnable_has_record(out[i].runnable)) {
-			/* Release; pairs with the acquire in coroi_remote_wake_locked (W3 of
+			/* Release; pairs with the acquire in coroi_remote_wake_locked (WKC3 of
 			 * wait.c), which may run in t's door, locked by another thief. */
 			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
 			COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));

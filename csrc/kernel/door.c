@@ -4,7 +4,7 @@
 
 #include "kernel/deque.h"
 
-/* serve - D4: the owner gives the thief what it wants. */
+/* serve - DRO4: the owner gives the thief what it wants. */
 static void serve(struct coroi_worker *w, uint32_t thief)
 {
 	if (thief == COROI_COLLECTOR) {
@@ -21,7 +21,7 @@ static void serve(struct coroi_worker *w, uint32_t thief)
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
-		/* D3; seq_cst as in coroi_door_enter, after the exchange below. */
+		/* DRO3; seq_cst as in coroi_door_enter, after the exchange below. */
 		uint32_t req = at_load_seq(&w->req);
 		uint32_t thief = COROI_DOOR_THIEF(req);
 
@@ -41,18 +41,18 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				}
 				break;
 			}
-			/* D4; after the CAS the thief cannot lock any more, so the steal buffer may
-			 * be written. */
+			/* DRO4; after the CAS the thief cannot lock any more, so the steal buffer
+			 * may be written. */
 			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
 				serve(w, thief);
-				/* Pairs with T6's acquire: the thief sees the steal buffer. */
+				/* Pairs with DRT6's acquire: the thief sees the steal buffer. */
 				at_store_rel(&w->req, COROI_DOOR_FREE);
 				return;
 			}
 			continue;
 		case COROI_DOOR_LOCK:
-			/* D5; a thief may still look at busy (T4 of a later knock): the owner is
-			 * not inside. */
+			/* DRO5; a thief may still look at busy (DRT4 of a later knock): the owner
+			 * is not inside. */
 			at_store_rel(&w->busy, 0);
 			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
 			     i++) {
@@ -69,7 +69,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			}
 			break;
 		}
-		/* D1 again, with an exchange on all machines: this path is slow anyway. */
+		/* DRO1 again, with an exchange on all machines: this path is slow anyway. */
 		at_xchg(&w->busy, 1);
 	}
 }
@@ -88,21 +88,21 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 	uint32_t serv = COROI_DOOR_WORD(COROI_DOOR_SERV, t);
 	uint32_t expected = COROI_DOOR_FREE;
 
-	if (!at_cas(&victim->req, &expected, ask)) /* T1 */
+	if (!at_cas(&victim->req, &expected, ask)) /* DRT1 */
 		return COROI_REFUSED;
-	if (t != COROI_FOREIGN) { /* T2 */
+	if (t != COROI_FOREIGN) { /* DRT2 */
 		for (int i = 0; i < COROI_ASK_SPINS; i++) {
 			if (at_load_acq(&victim->req) != ask)
 				goto served;
 			at_relax();
 		}
 	}
-	coroi_door_heavy(victim);                    /* T3 */
-	for (int i = 0; i < COROI_BUSY_SPINS; i++) { /* T4 */
+	coroi_door_heavy(victim);                    /* DRT3 */
+	for (int i = 0; i < COROI_BUSY_SPINS; i++) { /* DRT4 */
 		if (at_load_acq(&victim->req) != ask)
 			goto served;
 		expected = ask;
-		/* Pairs with D6 and D5. */
+		/* Pairs with DRO6 and DRO5. */
 		if (at_load_acq(&victim->busy) == 0) {
 			if (at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)))
 				return COROI_LOCKED;
@@ -111,10 +111,10 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 		at_relax();
 	}
 	expected = ask;
-	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* T5 */
+	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* DRT5 */
 		return COROI_REFUSED;
 served:
-	/* T6; pairs with D4's store of FREE. */
+	/* DRT6; pairs with DRO4's store of FREE. */
 	while (at_load_acq(&victim->req) == serv)
 		at_relax();
 	return COROI_SERVED;

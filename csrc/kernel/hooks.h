@@ -83,7 +83,7 @@ struct coroi_hooks {
 	bool (*fails)(struct coroi_rec *me, struct coroi_failure f);
 
 	/* r has ended, and its join word says COROI_JOIN_GO with that id: those outside are to be
-	 * told. r is theirs from now on. Called by: the end (J2 of join.c). Thread: any that is
+	 * told. r is theirs from now on. Called by: the end (JOI2 of join.c). Thread: any that is
 	 * awake, in a door or not. */
 	void (*ended_for)(struct coro_scheduler *s, struct coroi_rec *r, uint32_t id);
 

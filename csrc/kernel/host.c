@@ -25,7 +25,7 @@ static void become(struct coroi_worker *w)
 
 /* ------------------------------------------------------------------------------------- keeper */
 
-/* let_in - H2, for each host that has come. Returns: has a close begun? */
+/* let_in - HST2, for each host that has come. Returns: has a close begun? */
 static bool let_in(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -89,7 +89,7 @@ void coroi_host_close(struct coro_scheduler *s)
 
 /* --------------------------------------------------------------------------------------- host */
 
-/* enter - H1, in the lock, which is left meanwhile. Returns: CORO_OK: *me says whether the caller
+/* enter - HST1, in the lock, which is left meanwhile. Returns: CORO_OK: *me says whether the caller
  * is w; CORO_EBUSY, CORO_ECLOSED. */
 static int enter(struct coroi_worker *w, struct coroi_host *me)
 {
@@ -116,7 +116,7 @@ static int enter(struct coroi_worker *w, struct coroi_host *me)
 	return CORO_OK;
 }
 
-/* work - run w until H4. Returns: has the worker ended? */
+/* work - run w until HST4. Returns: has the worker ended? */
 static bool work(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

@@ -8,18 +8,18 @@
  * and fetches events, but runs no coroutine: what can run waits for a host, with the worker awake.
  * Once a close has begun the keeper runs what is left.
  *
- *   H1  host, in the life lock, where there is no other: `host` = itself, WANTED. Then `asked` = 1,
- *       and claim the worker, if it sleeps. Both sequentially consistent: the keeper sees `asked`
- *       at P2, or the host sees the worker's bit
- *   H2  keeper, awake, in no door, on its native stack; in the lock: WANTED -> HOSTED, `asked` = 0.
- *       The host is the worker from now on. The keeper waits until there is no host
- *   H3  any thread, in the lock. HOSTED: `asked` = 1, and claim the worker, as in H1. WANTED: LEFT,
- *       and there is no host. No host: the next one is to leave at once
- *   H4  host, in no door, on its native stack, where it sees `asked`, or the worker has ended; in
- *       the lock: there is no host, `asked` = 0. The keeper is the worker again
+ *   HST1  host, in the life lock, where there is no other: `host` = itself, WANTED. Then `asked` =
+ *         1, and claim the worker, if it sleeps. Both sequentially consistent: the keeper sees
+ *         `asked` at SLP2, or the host sees the worker's bit
+ *   HST2  keeper, awake, in no door, on its native stack; in the lock: WANTED -> HOSTED, `asked` =
+ *         0. The host is the worker from now on. The keeper waits until there is no host
+ *   HST3  any thread, in the lock. HOSTED: `asked` = 1, and claim the worker, as in HST1. WANTED:
+ *         LEFT, and there is no host. No host: the next one is to leave at once
+ *   HST4  host, in no door, on its native stack, where it sees `asked`, or the worker has ended; in
+ *         the lock: there is no host, `asked` = 0. The keeper is the worker again
  *
  * What the worker has changes hands in the lock. A busy host sees `asked` when it looks at the
- * clock (coroi_poll_locked), one that goes to sleep at P2, and one that sleeps is claimed.
+ * clock (coroi_poll_locked), one that goes to sleep at SLP2, and one that sleeps is claimed.
  */
 #ifndef COROI_HOST_H
 #define COROI_HOST_H

@@ -12,31 +12,34 @@
  *   sleepers  a bit for each worker that sleeps. The thread that clears the bit has claimed the
  *             worker, and gives it a token and a wake-up
  *
- *   park  P1  set the own bit
- *         P2  look once more at what only the worker itself takes: `asked` of host.h; the inbox;
- *             the queue, `next` and the batches (inside the door: a thief may have emptied the
- *             inbox into the queue and left some of it, or a cancel may have woken a coroutine
- *             here; batches are detached, B3); the mode
- *         P3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
- *             tokens, and gives one back
- *         P4  give the token back; for a pending-work token, if deadlines are armed, or coroutines
- *             wait for something from outside. awake and pending are 0: everything rests
- *         P5  sleep until claimed
- *         P6  a thief that has emptied a sleeper's inbox, and leaves some of that in the sleeper's
- *             queue or undelivered, claims the sleeper
- *   wake  N1  push to the inbox (sequentially consistent)
- *         N2  the bit is set: take an awake token for the sleeper. In a pause: give the token back
- *         N3  clear the bit. If another thread has cleared it: give the token back
- *         N4  wake the sleeper
+ *   park  SLP1  set the own bit
+ *         SLP2  look once more at what only the worker itself takes: `asked` of host.h; the inbox;
+ *               the queue, `next` and the batches (inside the door: a thief may have emptied the
+ *               inbox into the queue and left some of it, or a cancel may have woken a coroutine
+ *               here; batches are detached, BTW3); the mode
+ *         SLP3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
+ *               tokens, and gives one back
+ *         SLP4  give the token back; for a pending-work token, if deadlines are armed, or
+ *               coroutines wait for something from outside. awake and pending are 0: everything
+ *               rests
+ *         SLP5  sleep until claimed
+ *         SLP6  a thief that has emptied a sleeper's inbox, and leaves some of that in the
+ *               sleeper's queue or undelivered, claims the sleeper
+ *   wake  WKW1  push to the inbox (sequentially consistent)
+ *         WKW2  the bit is set: take an awake token for the sleeper. In a pause: give the token
+ *               back
+ *         WKW3  clear the bit. If another thread has cleared it: give the token back
+ *         WKW4  wake the sleeper
  *
- * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees
- * the bit or the sleeper sees the push.
+ * No wake-up is lost: WKW1 before WKW2 and SLP1 before SLP2 are sequentially consistent, so the
+ * pusher sees the bit or the sleeper sees the push.
  *
- * The end is exact. Work in a queue or in `next` is its awake owner's, or was seen at P2, or is
- * known to a thief that is awake until P6. Work in an inbox was seen at P2, or its pusher is
- * between N2 and N4, and then the push counts as later than the end. A token is granted (N2) before
- * the claim (N3), so awake is never zero while a worker is on its way up. The thread that leaves no
- * worker awake wakes one first, if coroutines await a stack and may get one: S3 of nostack.h.
+ * The end is exact. Work in a queue or in `next` is its awake owner's, or was seen at SLP2, or is
+ * known to a thief that is awake until SLP6. Work in an inbox was seen at SLP2, or its pusher is
+ * between WKW2 and WKW4, and then the push counts as later than the end. A token is granted (WKW2)
+ * before the claim (WKW3), so awake is never zero while a worker is on its way up. The thread that
+ * leaves no worker awake wakes one first, if coroutines await a stack and may get one: NST3 of
+ * nostack.h.
  *
  * The end of a wait (coroi_finished) needs less where there are daemons: awake is 0, and every
  * coroutine that is left, by two looks at the counters (activity.c), is a daemon. What is pending then
@@ -63,20 +66,20 @@
  *   coalesces wakes  a worker that has taken its waker's CPU sleeps for a moment with its token and
  *                    without its bit, and takes together what has come
  *   deadlines        a sleeper with deadlines has exchanged its awake token for a pending-work
- *                    token in one step (P4), and takes an awake one before it gives that back;
+ *                    token in one step (SLP4), and takes an awake one before it gives that back;
  *                    the standby fires the late deadlines of a worker that is awake
  *   outside          a sleeper with coroutines that wait for what its driver brings (driver.h) has
- *                    exchanged its token likewise (P4). The worker with the event rises by itself;
- *                    if it is lent, or was claimed, its own thread sends the event as any thread
- *                    from outside does. The standby polls the drivers of workers that are awake and
- *                    do not switch. Neither needs a token for that: until the coroutine can go on,
- *                    its home counts it, and is awake, or has the pending-work token
+ *                    exchanged its token likewise (SLP4). The worker with the event rises by
+ *                    itself; if it is lent, or was claimed, its own thread sends the event as any
+ *                    thread from outside does. The standby polls the drivers of workers that are
+ *                    awake and do not switch. Neither needs a token for that: until the coroutine
+ *                    can go on, its home counts it, and is awake, or has the pending-work token
  *   dedicated        a dedicated worker parks, is claimed and holds tokens like any other, but does
  *                    not search or stand by, and nobody takes work from it; the standby delivers
  *                    only the remote wakes that lie there while the worker computes
  *
- * activity.c has the tokens and the claims (N1 to N4), steal.c how a worker spins and steals,
- * and P6.
+ * activity.c has the tokens and the claims (WKW1 to WKW4), steal.c how a worker spins and steals,
+ * and SLP6.
  */
 #include "kernel/idle.h"
 
@@ -289,7 +292,7 @@ static bool look_around(struct coroi_worker *w)
 	return false;
 }
 
-/* unpark - P3: hold one awake token, and have no bit. Another thread may have claimed w
+/* unpark - SLP3: hold one awake token, and have no bit. Another thread may have claimed w
  * meanwhile. */
 static void unpark(struct coroi_worker *w)
 {
@@ -303,8 +306,8 @@ static void unpark(struct coroi_worker *w)
 	at_store_rlx(&w->ev, COROI_EV_NONE);
 }
 
-/* rise - w's own thread wakes by itself: O1 of lend.h. False: another thread has claimed w, or is
- * w. Then that thread wakes w's own thread, at the latest when it gives w back (O2). */
+/* rise - w's own thread wakes by itself: OWN1 of lend.h. False: another thread has claimed w, or is
+ * w. Then that thread wakes w's own thread, at the latest when it gives w back (OWN2). */
 static bool rise(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -401,7 +404,7 @@ static bool deliver(struct coroi_worker *w)
 	return true;
 }
 
-/* sleep_until_claimed - P5. timed: w has deadlines. */
+/* sleep_until_claimed - SLP5. timed: w has deadlines. */
 static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 {
 	struct coro_scheduler *s = w->sched;
@@ -495,9 +498,9 @@ static void repay(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* coroi_has_work - P2. After this, two kinds of threads put something into w's queue or `next`. One
- * cancels, and claims w then. The other is a thief that took it from the inbox, to which it was
- * pushed after P1: it claims w if it leaves any of that there (P6). */
+/* coroi_has_work - SLP2. After this, two kinds of threads put something into w's queue or `next`.
+ * One cancels, and claims w then. The other is a thief that took it from the inbox, to which it was
+ * pushed after SLP1: it claims w if it leaves any of that there (SLP6). */
 bool coroi_has_work(struct coroi_worker *w)
 {
 	if (at_load_seq(&w->inbox))
@@ -508,21 +511,21 @@ bool coroi_has_work(struct coroi_worker *w)
 	return found;
 }
 
-/* park - P1 to P5. */
+/* park - SLP1 to SLP5. */
 static void park(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
 	share_stacks(w);
 	repay(w);
-	/* P1 */
+	/* SLP1 */
 	at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));
 	uint32_t mode = at_load_seq(&s->mode);
-	/* P2 */
+	/* SLP2 */
 	if (mode == COROI_STOPPING ||
 	    (mode == COROI_RUNNING &&
 	     ((w->is_main && at_load_seq(&w->asked)) || coroi_has_work(w)))) {
-		unpark(w);    /* P3 */
+		unpark(w);    /* SLP3 */
 		hand_over(w); /* w may have been woken to look around */
 		return;
 	}
@@ -530,16 +533,16 @@ static void park(struct coroi_worker *w)
 	bool timed = at_load_rlx(&w->due) != COROI_NEVER, armed = timed || at_load_rlx(&w->outside);
 	uint64_t activity = armed ? at_add(&s->activity, COROI_PENDING - COROI_AWAKE)
 				  : coroi_awake_end(s);
-	coroi_tokens_given_back(s, activity); /* P4; armed: not the end */
+	coroi_tokens_given_back(s, activity); /* SLP4; armed: not the end */
 	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
-	sleep_until_claimed(w, timed); /* P5 */
+	sleep_until_claimed(w, timed); /* SLP5 */
 	if (armed)
 		at_add(&s->activity, -COROI_PENDING); /* w is awake: not the end either */
 }
 
-/* find_stack - coroutines of w await a stack, and w alone is awake: S3 and S4 of nostack.h. True:
- * look for work again. */
+/* find_stack - coroutines of w await a stack, and w alone is awake: NST3 and NST4 of nostack.h.
+ * True: look for work again. */
 static bool find_stack(struct coroi_worker *w)
 {
 	uint64_t activity = at_load_seq(&w->sched->activity);
@@ -634,12 +637,12 @@ bool coroi_threadless_park(struct coroi_worker *goworker)
 	struct coro_scheduler *s = goworker->sched;
 
 	at_store_rlx(&goworker->ev, COROI_EV_NONE);
-	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));          /* P1 */
-	if (at_load_seq(&goworker->undelivered.first) || at_load_seq(&goworker->inbox)) { /* P2 */
-		unpark(goworker);                                                         /* P3 */
+	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));          /* SLP1 */
+	if (at_load_seq(&goworker->undelivered.first) || at_load_seq(&goworker->inbox)) { /* SLP2 */
+		unpark(goworker);                                                         /* SLP3 */
 		return false;
 	}
 	at_bump(&goworker->count.parks);
-	coroi_tokens_given_back(s, coroi_awake_end(s)); /* P4 */
+	coroi_tokens_given_back(s, coroi_awake_end(s)); /* SLP4 */
 	return true;
 }

@@ -23,12 +23,12 @@ bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg
  * whose coroutines await a stack. The caller is in w's door. */
 void coroi_share_stacks_locked(struct coroi_worker *w);
 
-/* coroi_has_work - P2's look: does something wait for w, which is awake? Batches are detached (B3).
- * Thread: w's, in no door. */
+/* coroi_has_work - SLP2's look: does something wait for w, which is awake? Batches are detached
+ * (BTW3). Thread: w's, in no door. */
 bool coroi_has_work(struct coroi_worker *w);
 
 /* coroi_threadless_init - make the worker of s without a thread: it sleeps, and has no token.
- * coroi_threadless_park - P1 to P4 of idle.c for it. One caller at a time. True: it sleeps; the
+ * coroi_threadless_park - SLP1 to SLP4 of idle.c for it. One caller at a time. True: it sleeps; the
  * thread that claims it sets ev, and asks those outside to look (hooks.h). False: there is more to
  * do. */
 void coroi_threadless_init(struct coro_scheduler *s);

@@ -18,8 +18,8 @@
  *                         `tasks.link`
  *
  * Order: a push is a release, and its partner is the worker's exchange, an acquire. A push is also
- * sequentially consistent with the look at the sleepers that follows it (N1, N2). The partners of
- * these are P1 and P2 in idle.c.
+ * sequentially consistent with the look at the sleepers that follows it (WKW1, WKW2). The partners
+ * of these are SLP1 and SLP2 in idle.c.
  */
 #ifndef COROI_INBOX_H
 #define COROI_INBOX_H
@@ -63,7 +63,7 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	}
 }
 
-/* coroi_inbox_push - add one node (N1). The caller then calls coroi_notify_pushed, so that the
+/* coroi_inbox_push - add one node (WKW1). The caller then calls coroi_notify_pushed, so that the
  * worker is awake. Thread: any. Blocking: never. Cost: a compare-and-swap. Relaxed load: it is only
  * the expected value. */
 static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)

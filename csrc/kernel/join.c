@@ -5,13 +5,13 @@
  * The end and the joiner meet in the join word, generation:32 | kind:3 | index:29. Each changes the
  * word by a CAS. So one of them is first, and neither hits the record's next user.
  *
- *   J1  joiner: CAS nobody -> coroutine·me (or go·id). If the joiner finds final·done instead, the
- *       coroutine has ended already, and J1 is a CAS to final·taken.
- *   J2  end: CAS nobody -> final·done. If there is a joiner, the end is that joiner's: the CAS goes
- *       to final·taken, so that no later caller is before the joiner, and the joiner gets an event.
- *       If the joiner is Go's, the CAS goes to final·for-go, and the record to Go's list.
- *       final·detached stays, and the end frees the record (J3).
- *   J3  joiner, or a detacher that finds final·done: free the record (W4 of wait.c).
+ *   JOI1  joiner: CAS nobody -> coroutine·me (or go·id). If the joiner finds final·done instead,
+ *         the coroutine has ended already, and JOI1 is a CAS to final·taken.
+ *   JOI2  end: CAS nobody -> final·done. If there is a joiner, the end is that joiner's: the CAS
+ *         goes to final·taken, so that no later caller is before the joiner, and the joiner gets an
+ *         event. If the joiner is Go's, the CAS goes to final·for-go, and the record to Go's list.
+ *         final·detached stays, and the end frees the record (JOI3).
+ *   JOI3  joiner, or a detacher that finds final·done: free the record (WKC4 of wait.c).
  */
 #include "kernel/wait.h"
 
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-/* free_word - W4. False: the record is still a node, and W5 frees it. */
+/* free_word - WKC4. False: the record is still a node, and WKC5 frees it. */
 static inline bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
@@ -72,14 +72,14 @@ static inline void free_here(struct coroi_worker *w, struct coroi_rec *r)
 
 /* ------------------------------------------------------------------------------------- the end */
 
-/* finalize - J2. Returns: the join word as it was. */
+/* finalize - JOI2. Returns: the join word as it was. */
 static uint64_t finalize(struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
 	at_store_rlx(&r->state, COROI_ENDED);
-	/* What each kind of joiner makes of the end. The CAS is J2: a release for the result, and
-	 * an acquire for what the joiner wrote before it registered (J1). */
+	/* What each kind of joiner makes of the end. The CAS is JOI2: a release for the result, and
+	 * an acquire for what the joiner wrote before it registered (JOI1). */
 	static const uint32_t whose[] = {
 		[COROI_JOIN_NOBODY] = COROI_FINAL_DONE,
 		[COROI_JOIN_COROUTINE] = COROI_FINAL_TAKEN,
@@ -95,7 +95,7 @@ static uint64_t finalize(struct coroi_rec *r)
 	return old;
 }
 
-/* end_joinable - J2 in w's door, and what follows from it. */
+/* end_joinable - JOI2 in w's door, and what follows from it. */
 static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint64_t old = finalize(r);
@@ -145,7 +145,7 @@ static COROI_COLD void end_rare_locked(struct coroi_worker *w, struct coroi_rec 
 
 	coroi_count_end_locked(w, r->more);
 	end_or_free_locked(w, r);
-	/* after the end can be seen: O5 of sync/awaited.h */
+	/* after the end can be seen: AWT2 of sync/awaited.h */
 	if (owner && coroi_owners.owes(owner)) {
 		w->errand = (struct coroi_errand){coroi_owners.tell, (void *)(uintptr_t)owner};
 		w->leave = true;
@@ -199,7 +199,7 @@ struct coroi_rec *coroi_find(coro_handle h)
 	return find(h);
 }
 
-/* unregister - take J1 back. False: the end was first, and the event is on its way. */
+/* unregister - take JOI1 back. False: the end was first, and the event is on its way. */
 static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 {
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
@@ -257,7 +257,7 @@ static COROI_NOINLINE int await_end_slow(struct coroi_rec *me, struct join *j, i
 	if (code == COROI_NOT_BEGUN)
 		return coroi_wait(me, CORO_WAIT_JOIN, deadline,
 				  call == COMMITTED ? NULL : withdraw_join, j);
-	if (withdraw_join(j)) /* C3 of wait.c */
+	if (withdraw_join(j)) /* CAN3 of wait.c */
 		return coroi_tell(code);
 	return coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, NULL, NULL);
 }
@@ -299,7 +299,7 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 	coroi_escape(me);
 	word = nobody;
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
-	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* J1 */
+	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* JOI1 */
 		struct join j = {r, gen, coroi_index(me)};
 		int status = await_end(me, &j, deadline, call);
 		if (status)
@@ -317,7 +317,7 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 		coroi_copy_few(result, coroi_cold(r)->payload, result_bytes);
 	else if (coroi_unlikely(status == CORO_EFAILED))
 		coroi_keep_failure(me, coroi_failed(r));
-	free_here(coroi_self(), r); /* J3; perhaps not the worker on which the wait began */
+	free_here(coroi_self(), r); /* JOI3; perhaps not the worker on which the wait began */
 	return status;
 }
 

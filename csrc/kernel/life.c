@@ -98,7 +98,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
 {
 	at_xchg(&s->mode, COROI_STOPPING);
-	/* A worker that is about to sleep sees the mode at P2, or we see its bit and claim it. */
+	/* A worker that is about to sleep sees the mode at SLP2, or we see its bit and claim it. */
 	coroi_wake_all(s);
 	coroi_rested(s); /* wakes the threads in await: they look at the mode */
 	for (uint32_t i = 0; i < count; i++)
@@ -324,7 +324,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 	for (;;) {
 		uint32_t told = at_load_seq(&s->rests_told), rises = at_load_seq(&s->rises);
 		/* If coroutines await a stack, the worker that gave the last token back is about to
-		 * wake one of their workers: see S3 of nostack.h. */
+		 * wake one of their workers: see NST3 of nostack.h. */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
@@ -367,7 +367,7 @@ int coro_scheduler_wait(coro_scheduler *s)
 void coroi_refuse(struct coro_scheduler *s)
 {
 	pthread_mutex_lock(&s->outside.lock);
-	at_xchg(&s->outside.refusing, 1); /* a lender looks, outside of the lock: L1 of lend.h */
+	at_xchg(&s->outside.refusing, 1); /* a lender looks, outside of the lock: LND1 of lend.h */
 	coroi_outside_close(s);
 	pthread_mutex_unlock(&s->outside.lock);
 }

@@ -7,8 +7,8 @@
 #include "kernel/activity.h"
 
 /* coroi_work - run coroutines, and sleep, until the worker is stopped (false) or inline calls are
- * to be made (true): I2 of gocall.h. If it is called with calls in w's list, they have been made:
- * I4 comes first. Thread: w, on its native stack. */
+ * to be made (true): INL2 of gocall.h. If it is called with calls in w's list, they have been made:
+ * INL4 comes first. Thread: w, on its native stack. */
 bool coroi_work(struct coroi_worker *w);
 
 /* coroi_present - the same with the spawns on their way: the number of coroutines whose spawn had
@@ -26,9 +26,9 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 void coroi_doors_lock(struct coro_scheduler *s);
 void coroi_doors_unlock(struct coro_scheduler *s);
 
-/* coroi_collect - G1 of slab.h, after `wanted` was set: no worker keeps credit in hand any more. A
- * worker that passes its door gives its credit up itself; the door of any other is locked for that
- * moment. Thread: any; a worker's in no door. */
+/* coroi_collect - CRD1 of slab.h, after `wanted` was set: no worker keeps credit in hand any more.
+ * A worker that passes its door gives its credit up itself; the door of any other is locked for
+ * that moment. Thread: any; a worker's in no door. */
 void coroi_collect(struct coro_scheduler *s);
 
 /* coroi_refuse - take no more spawns from outside. When this returns, the last one is through. */

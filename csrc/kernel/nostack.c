@@ -37,7 +37,7 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 void coroi_await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_list_add(&w->awaiting_stack, r);
-	/* Sequentially consistent, with P4 of idle.c: the last worker awake sees it. */
+	/* Sequentially consistent, with SLP4 of idle.c: the last worker awake sees it. */
 	at_add(&w->sched->awaiting_stack, 1);
 }
 
@@ -64,7 +64,8 @@ struct coroi_rec *coroi_take_awaiting_with_stack_locked(struct coroi_worker *w)
 	return r;
 }
 
-/* ---------------------------------------------------------------------------------- S3 to S5 */
+/* ---------------------------------------------------------------------------------- NST3 to
+ * NST5 */
 
 /* is_too_large - a stack for r is more than the limit allows in all. */
 static bool is_too_large(const struct coroi_worker *w, const struct coroi_rec *r)
@@ -125,7 +126,7 @@ static void collect_stacks(struct coroi_worker *w)
 	}
 }
 
-/* What lives, as far as it matters to S4. */
+/* What lives, as far as it matters to NST4. */
 struct census {
 	struct coro_scheduler *s;
 	struct coroi_rec *witness; /* may be woken from outside; NULL: none found */
@@ -160,9 +161,9 @@ static void take_down(struct coroi_rec *r, void *ctx)
 			     c->s;
 }
 
-/* is_hopeless - S4: nobody can ever leave a stack. A coroutine that joins has one registration, and
- * so has a Go body; so if there are as many registrations in s as could register, each waits for
- * one of s, and that chain ends at one that awaits a stack, or in a circle. */
+/* is_hopeless - NST4: nobody can ever leave a stack. A coroutine that joins has one registration,
+ * and so has a Go body; so if there are as many registrations in s as could register, each waits
+ * for one of s, and that chain ends at one that awaits a stack, or in a circle. */
 static bool is_hopeless(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

@@ -4,22 +4,22 @@
  * They await a stack in the list of the worker that is their home. What was accepted is not lost:
  * they wait as long as any coroutine could still end and leave its stack.
  *
- *   S1  no stack: list the coroutine at home, and count it in awaiting_stack (sequentially
- *       consistent)
- *   S2  a worker that gives up a loop, or goes to sleep, gives its idle stacks to the pool while
- *       some are awaited, and wakes the workers of those that await one. This is a hint: the look
- *       at the count may come too early
- *   S3  the thread that leaves no worker awake sees all of S1 (P4 of idle.c). It wakes a worker
- *       that has such coroutines and has not looked since anything moved (coroi_moves). That
- *       worker, awake alone, looks for a stack: in the pool and, where the system refused memory
- *       and there is no limit, with the sleepers
- *   S4  there is none, and everything rests: if nobody can ever leave a stack, the first that await
- *       one end with CORO_ENOMEM, until something can run. In run mode that is so at each rest. In
- *       service mode it is so if each coroutine that lives awaits a stack or joins another one of
- *       this scheduler. Any other wait may be ended from outside, by Go
- *   S5  one whose stack alone is beyond the limit ends in S3
+ *   NST1  no stack: list the coroutine at home, and count it in awaiting_stack (sequentially
+ *         consistent)
+ *   NST2  a worker that gives up a loop, or goes to sleep, gives its idle stacks to the pool while
+ *         some are awaited, and wakes the workers of those that await one. This is a hint: the look
+ *         at the count may come too early
+ *   NST3  the thread that leaves no worker awake sees all of NST1 (SLP4 of idle.c). It wakes a
+ *         worker that has such coroutines and has not looked since anything moved (coroi_moves).
+ *         That worker, awake alone, looks for a stack: in the pool and, where the system refused
+ *         memory and there is no limit, with the sleepers
+ *   NST4  there is none, and everything rests: if nobody can ever leave a stack, the first that
+ *         await one end with CORO_ENOMEM, until something can run. In run mode that is so at each
+ *         rest. In service mode it is so if each coroutine that lives awaits a stack or joins
+ *         another one of this scheduler. Any other wait may be ended from outside, by Go
+ *   NST5  one whose stack alone is beyond the limit ends in NST3
  *
- * S3 comes to an end: nothing moves by a look in vain, so the next thread that leaves no worker
+ * NST3 comes to an end: nothing moves by a look in vain, so the next thread that leaves no worker
  * awake wakes nobody.
  */
 #ifndef COROI_NOSTACK_H
@@ -33,7 +33,7 @@
  * 0. Exact while no worker is awake, but the caller. */
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest);
 
-/* coroi_find_stack - S3 to S5 for the coroutines of w, which is awake alone. rest: nothing is
+/* coroi_find_stack - NST3 to NST5 for the coroutines of w, which is awake alone. rest: nothing is
  * pending. Thread: w's, on its native stack, in no door. Returns: true if something can run. */
 bool coroi_find_stack(struct coroi_worker *w, bool rest);
 
@@ -42,7 +42,7 @@ bool coroi_find_stack(struct coroi_worker *w, bool rest);
 COROI_COLD void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r,
 					   uint8_t why);
 
-/* coroi_await_stack_locked - there is no stack for r: S1. */
+/* coroi_await_stack_locked - there is no stack for r: NST1. */
 COROI_COLD void coroi_await_stack_locked(struct coroi_worker *w, struct coroi_rec *r);
 
 /* coroi_take_awaiting_locked - the first that awaits a stack; NULL: none does. */

@@ -163,13 +163,13 @@
  * door. Commit "idle: pinned coroutines hide nobody from thieves". */
 #define COROI_STEAL_LOOKS 256
 
-/* Pauses that a thief waits for the owner's answer (T2 of door.h), 1.5 us: far more than a busy
- * owner takes, and far less than T3 costs. docs/benchmarks.md, what was tried. */
+/* Pauses that a thief waits for the owner's answer (DRT2 of door.h), 1.5 us: far more than a busy
+ * owner takes, and far less than DRT3 costs. docs/benchmarks.md, what was tried. */
 #define COROI_ASK_SPINS 40
-/* Pauses that a thief waits for an owner to come out (T4), 8 us: all but an owner that has lost its
- * CPU come out by then. By judgement. */
+/* Pauses that a thief waits for an owner to come out (DRT4), 8 us: all but an owner that has lost
+ * its CPU come out by then. By judgement. */
 #define COROI_BUSY_SPINS 200
-/* Pauses that an owner waits for a thief to come out (D5), 8 us, before it sleeps; likewise. */
+/* Pauses that an owner waits for a thief to come out (DRO5), 8 us, before it sleeps; likewise. */
 #define COROI_LOCKED_SPINS 200
 /* ns: a nap, where another thread was to be done at once and is not: it has lost its CPU. By
  * judgement. */

@@ -88,7 +88,7 @@ static uint32_t come(const struct coroi_batch *p)
 
 enum took { TOOK_SOME, TOOK_ALL, TOOK_LAST }; /* LAST: all, and no more will come */
 
-/* take_batch - B1: put some of p's spawns into the queue. */
+/* take_batch - BTW1: put some of p's spawns into the queue. */
 static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p)
 {
 	uint32_t state = at_load_acq(&p->state), have = state & COROI_BATCH_COUNT, n = 0;
@@ -166,7 +166,7 @@ void coroi_deliver_locked(struct coroi_worker *w)
 			coroi_queue_fresh_locked(w, take_spawn_locked(w, node));
 		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
 			undelivered_drop_locked(w, before, next);
-			coroi_batch_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
+			coroi_batch_drop(&w->sched->slab, coroi_node_of(node)); /* BTW2 */
 		} else {
 			trickles &= took == TOOK_ALL;
 			before = node;
@@ -247,7 +247,7 @@ static uint64_t let_in_locked(struct coroi_worker *w)
 			break;
 		if (at_load_acq(&p->state) == (p->taken | COROI_BATCH_CLOSED)) {
 			undelivered_drop_locked(w, before, next);
-			coroi_batch_drop(&w->sched->slab, p); /* B2 */
+			coroi_batch_drop(&w->sched->slab, p); /* BTW2 */
 		} else {
 			before = node;
 		}
@@ -341,7 +341,7 @@ bool coroi_detach_batches_locked(struct coroi_worker *w)
 		struct coroi_batch *p = coroi_node_of(node);
 		uint64_t next = p->next; /* after the CAS the sender may push p again */
 		uint32_t empty = p->taken;
-		/* B3 */
+		/* BTW3 */
 		if (!at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED))
 			return false;
 		undelivered_drop_locked(w, 0, next);
@@ -414,7 +414,7 @@ static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t 
 					      : NULL;
 		if (coroi_unlikely(r && runnable & COROI_CODED))
 			return r;
-		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* C4 */
+		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* CAN4 */
 			end_unstarted_locked(w, runnable);
 			continue;
 		}
@@ -566,7 +566,7 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 	coroi_mags_earn(&w->mags);
 	me->fn = coroi_runnable_fn(runnable);
 	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
-	/* set again: a dense coroutine's stack may have become private (V3 of dense.h) */
+	/* set again: a dense coroutine's stack may have become private (DNS3 of dense.h) */
 	at_store_rlx(&me->class, stack->serves);
 	me->arg_bytes = (uint8_t)(8 * words);
 	at_store_rlx(&me->result_bytes, (uint8_t)(runnable & COROI_RESULT ? CORO_INLINE_BYTES : 0));
@@ -634,7 +634,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(coroi_is_lenders(w, me)))
 			coroi_hooks.ended_locked(w, me);
 		coroi_end_locked(w, me);
-		/* A lender leaves them to w's own thread: L5 of lend.h. */
+		/* A lender leaves them to w's own thread: LND5 of lend.h. */
 		if (coroi_unlikely(w->awaiting_stack.count && !(w->cancel | w->lent))) {
 			coroi_end_canceled_locked(w);
 			if (w->awaiting_stack.count &&

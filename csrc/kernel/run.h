@@ -35,8 +35,8 @@ COROI_COLD uint64_t coroi_poll_locked(struct coroi_worker *w);
 /* coroi_deliver_locked - put some of the undelivered spawns into the queue, the oldest first. */
 void coroi_deliver_locked(struct coroi_worker *w);
 
-/* coroi_detach_batches_locked - B3 of batch.h for all batches that w looks at. True: w looks at no
- * batch any more, and has no undelivered spawn. */
+/* coroi_detach_batches_locked - BTW3 of batch.h for all batches that w looks at. True: w looks at
+ * no batch any more, and has no undelivered spawn. */
 bool coroi_detach_batches_locked(struct coroi_worker *w);
 
 /* coroi_has_spawns - does w have spawns to deliver? They are records, or in a batch that w looks
@@ -277,7 +277,7 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {
-	if (coroi_unlikely(unusual) && (w->lent | w->nowait)) /* N1 of nowait.h */
+	if (coroi_unlikely(unusual) && (w->lent | w->nowait)) /* NWT1 of nowait.h */
 		return w->nowait ? 0 : coroi_hooks.pick_locked(w);
 	struct coroi_rec *r = w->next;
 	if (r) {

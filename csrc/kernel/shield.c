@@ -3,8 +3,8 @@
  * shield.c - what a coroutine knows of its own cancel, and shield sections, which hold it off.
  *
  * A section is for clean-up: a canceled coroutine has somebody to tell, and an answer to wait for.
- * Inside, a cancel is noted as ever (C1 of wait.c), and ends no wait, until the section's deadline
- * has come.
+ * Inside, a cancel is noted as ever (CAN1 of wait.c), and ends no wait, until the section's
+ * deadline has come.
  *
  * COROI_C_SHIELDED says that the coroutine is in a section whose deadline was not seen to be over.
  * It lies in the byte at which every wait looks, so that no fast path is taken while it is set.
@@ -139,7 +139,7 @@ COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_r
 		if (code == CORO_OK)
 			return CORO_OK;
 		if (code != CORO_ETIMEDOUT || until == deadline) {
-			if (withdraw(arg)) /* C3 */
+			if (withdraw(arg)) /* CAN3 */
 				return coroi_tell(code);
 			return coroi_wait(me, what, CORO_FOREVER, NULL, NULL);
 		}
@@ -204,7 +204,7 @@ int coro_canceled(void)
 
 	if (!w || !(me = w->current))
 		return 0;
-	coroi_door_enter(w); /* W3 takes CANCEL out of the word before it sets `canceled` */
+	coroi_door_enter(w); /* WKC3 takes CANCEL out of the word before it sets `canceled` */
 	int canceled = w->cancel || me->canceled & COROI_C_CANCELED ||
 		       at_load_rlx(&me->wake) & COROI_CANCEL;
 	if (canceled)

@@ -289,7 +289,7 @@ bool coroi_slab_is_roomy(const struct coroi_slab *s)
 	return roomy(s, at_load_seq(&s->granted));
 }
 
-/* tell_waiters - G3: there may be credit now. */
+/* tell_waiters - CRD3: there may be credit now. */
 static inline void tell_waiters(struct coroi_slab *s, int64_t granted)
 {
 	uint32_t wanted = at_load_seq(&s->wanted);

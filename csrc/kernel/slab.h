@@ -31,23 +31,23 @@
  * keep credit in hand, which the queue would never get; so the word `wanted` tells users that
  * somebody waits.
  *
- *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the
- *       goroutine waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by
- *       coroi_collect from the workers, by Go from its submitters
- *       If nothing is granted, and no chunk can be had (coroi_slab_is_exhausted, in one look under
- *       the lock), the goroutine has ErrNoMemory: no end of a coroutine would ring
- *   G2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one, and
- *       each end gives one back
- *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
- *       bell
- *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
- *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
- *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
+ *   CRD1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the
+ *         goroutine waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by
+ *         coroi_collect from the workers, by Go from its submitters If nothing is granted, and no
+ *         chunk can be had (coroi_slab_is_exhausted, in one look under the lock), the goroutine has
+ *         ErrNoMemory: no end of a coroutine would ring
+ *   CRD2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one,
+ *         and each end gives one back
+ *   CRD3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
+ *         bell
+ *   CRD4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
+ *         COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
+ *         quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
  *
- * No wait is missed: G1 writes wanted and then looks at granted, G3 writes granted and then looks
- * at wanted, all sequentially consistent. Lean is the two highest bits of the credit: a spawn takes
- * a credit below one, as a signed number, for none, and an end takes a credit above the most, as an
- * unsigned number, for too much. So the fast paths look at nothing new.
+ * No wait is missed: CRD1 writes wanted and then looks at granted, CRD3 writes granted and then
+ * looks at wanted, all sequentially consistent. Lean is the two highest bits of the credit: a spawn
+ * takes a credit below one, as a signed number, for none, and an end takes a credit above the most,
+ * as an unsigned number, for too much. So the fast paths look at nothing new.
  *
  * The memory of a chunk goes to no other use than a slab's, so a stale handle always reads a
  * record, whose generation differs. A trimmed chunk reads as zeros, and no generation is zero.
@@ -123,7 +123,7 @@ struct coroi_slab {
 	int64_t granted __attribute__((aligned(COROI_APART)));
 	int64_t capacity; /* credit that there could be, with the present chunks */
 	int64_t limit;    /* credit that there may ever be */
-	uint32_t wanted;  /* COROI_UNWANTED..., written by Go (G1, G4); atomic, as granted */
+	uint32_t wanted;  /* COROI_UNWANTED..., written by Go (CRD1, CRD4); atomic, as granted */
 };
 
 enum { COROI_UNWANTED, COROI_WANTED_LATELY, COROI_WANTED };
@@ -171,7 +171,7 @@ void coroi_slab_retire(struct coroi_slab *s);
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 /* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
  * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards
- * (G2). coroi_mags_keep_one - the same with all credit but one. Thread: the user's, or one that
+ * (CRD2). coroi_mags_keep_one - the same with all credit but one. Thread: the user's, or one that
  * holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
 COROI_COLD void coroi_mags_keep_one(struct coroi_mags *m);
@@ -203,7 +203,7 @@ void coroi_slab_each(struct coroi_slab *s, void (*fn)(struct coroi_rec *, void *
 struct coroi_rec *coroi_mags_load(struct coroi_mags *m);
 void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r);
 
-/* coroi_mags_less_one - the credit after one is spent; below 0: there is none in hand (G2). */
+/* coroi_mags_less_one - the credit after one is spent; below 0: there is none in hand (CRD2). */
 static inline int32_t coroi_mags_less_one(const struct coroi_mags *m)
 {
 	return (int32_t)(m->credit - 1);
@@ -224,7 +224,7 @@ static inline bool coroi_mags_spend(struct coroi_mags *m)
 }
 
 /* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is
- * always above the most (G2). */
+ * always above the most (CRD2). */
 static inline void coroi_mags_earn(struct coroi_mags *m)
 {
 	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))

@@ -526,7 +526,7 @@ void coroi_task_ask(struct coroi_worker *w)
 {
 	if (at_xchg(&w->tasks.asked, 1))
 		return;
-	coroi_inbox_push(w, (uintptr_t)w | COROI_NODE_TASKS); /* N1 */
+	coroi_inbox_push(w, (uintptr_t)w | COROI_NODE_TASKS); /* WKW1 */
 	coroi_notify_pushed(w);
 }
 

@@ -12,7 +12,7 @@
 struct coroi_outside {
 	pthread_mutex_t lock;
 	struct coroi_mags mags;
-	/* A close has begun. Written under the lock. Atomic: a lender reads it, L1 of lend.h. */
+	/* A close has begun. Written under the lock. Atomic: a lender reads it, LND1 of lend.h. */
 	uint32_t refusing;
 	/* Counts the spawns whose worker is chosen here. Atomic, relaxed: a counter, no more. */
 	uint32_t next_worker;
@@ -30,8 +30,8 @@ struct coroi_outside {
 /* coroi_outside_close - the open batch gets no more. Under the lock. */
 void coroi_outside_close(struct coro_scheduler *s);
 
-/* coroi_publish - A2 to A4 of batch.h, and N1 and N2 of idle.c: `words` more were written to p, an
- * open batch for w. last: p gets no more. Thread: the sender. Returns: was p pushed? */
+/* coroi_publish - BTS2 to BTS4 of batch.h, and WKW1 and WKW2 of idle.c: `words` more were written
+ * to p, an open batch for w. last: p gets no more. Thread: the sender. Returns: was p pushed? */
 bool coroi_publish(struct coroi_batch *p, struct coroi_worker *w, uint32_t words, bool last);
 
 /* coroi_spawn_many - start n coroutines of one function with one argument, in batches, the first

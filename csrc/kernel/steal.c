@@ -94,7 +94,7 @@ static void hold_off(struct coroi_worker *w, uint64_t now)
 }
 
 /* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
- * of, since v has passed P2. */
+ * of, since v has passed SLP2. */
 static bool leaves_asleep(struct coroi_worker *v)
 {
 	return coroi_sleeps(v->sched, v->id) &&
@@ -126,7 +126,7 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 		left = leaves_asleep(v) || (waited && !v->outside && coroi_sleeps(v->sched, v->id));
 		coroi_door_unlock(v);
 		if (left)
-			coroi_claim(w->sched, v->id); /* P6 */
+			coroi_claim(w->sched, v->id); /* SLP6 */
 		if (n)
 			at_bump(&w->count.forced);
 		break;

@@ -11,20 +11,21 @@
  *
  *   generation:32 | ESCAPED | EVENT | CANCEL | count:29
  *
- *   W1  waker: CAS the word, with the generation and ESCAPED as expected, to count + 1 (or EVENT or
- *       CANCEL set). Another generation, or not ESCAPED (nobody was ever given the handle): stale.
- *   W2  waker: if count, EVENT and CANCEL were 0 before, this waker alone pushes the record to its
- *       home's inbox, as a remote wake. So a record is a node of at most one inbox, once, and stays
- *       a node until W3 clears the word. A waker that lends itself to that worker (lend.h) pushes
- *       nothing: it keeps the record, and does W3 as that worker.
- *   W3  the worker that takes the remote wake, in its door: if the coroutine is not at home here,
- *       pass the remote wake on to its home. Else a fetch-and clears EVENT, CANCEL and count, and
- *       they are delivered: a home cannot change inside that home's door.
- *   W4  end (join.c): not ESCAPED: do nothing. Nobody has a handle, so the record's next user may
- *       have the same generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word holds
- *       a remote wake, the record is still a node: it is not freed here, but by W5.
- *   W5  the worker that takes a remote wake whose word is not ESCAPED: clear the word, and free the
- *       record.
+ *   WKC1  waker: CAS the word, with the generation and ESCAPED as expected, to count + 1 (or EVENT
+ *         or CANCEL set). Another generation, or not ESCAPED (nobody was ever given the handle):
+ *         stale.
+ *   WKC2  waker: if count, EVENT and CANCEL were 0 before, this waker alone pushes the record to
+ *         its home's inbox, as a remote wake. So a record is a node of at most one inbox, once, and
+ *         stays a node until WKC3 clears the word. A waker that lends itself to that worker
+ *         (lend.h) pushes nothing: it keeps the record, and does WKC3 as that worker.
+ *   WKC3  the worker that takes the remote wake, in its door: if the coroutine is not at home here,
+ *         pass the remote wake on to its home. Else a fetch-and clears EVENT, CANCEL and count, and
+ *         they are delivered: a home cannot change inside that home's door.
+ *   WKC4  end (join.c): not ESCAPED: do nothing. Nobody has a handle, so the record's next user may
+ *         have the same generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word
+ *         holds a remote wake, the record is still a node: it is not freed here, but by WKC5.
+ *   WKC5  the worker that takes a remote wake whose word is not ESCAPED: clear the word, and free
+ *         the record.
  *
  * Permits (coro_park) are counted. Waits inside coro, such as joins, use EVENT, one for each
  * registration: a waiter goes on only when it has had its event, or has taken its registration
@@ -33,27 +34,27 @@
  * A cancel of one coroutine (coro_cancel) goes the same ways. Nothing records which thread asked
  * for it.
  *
- *   C1  cancel: at home in the door, or by W1 to W3 with CANCEL, set `canceled` in the record. It
- *       stays set. If the coroutine waits, make it runnable with CORO_ECANCELED, in the form that
- *       the short paths leave alone (runnable.h). What else W3 delivers comes first: a permit or an
- *       event that was there before the cancel ends the wait as usual.
- *   C2  wait, in the door, before it suspends: if nothing has come for the wait, and `canceled` is
- *       set, return CORO_ECANCELED. C1 and C2 are both inside the home's door: so C2 sees the
- *       cancel, or C1 finds the coroutine waiting. A coroutine that is never cancelled pays for one
- *       look at a byte, in a line that it writes anyway. A permit that is on its way (count) has
- *       come: C1 and C2 leave it to W3 to wake the coroutine that parks.
- *   C3  cancelled wait: take the registration back (for a join, J1 of join.c). If the end was
- *       first, the event is on its way: the wait is committed, goes on until the event comes, and
- *       is not cancelled.
- *   C4  start of a fresh coroutine: if `canceled` or CANCEL in the word is set, end it unstarted.
- *       The word is looked at so that nothing starts after coro_cancel has returned, even if the
- *       remote wake is not delivered yet.
+ *   CAN1  cancel: at home in the door, or by WKC1 to WKC3 with CANCEL, set `canceled` in the
+ *         record. It stays set. If the coroutine waits, make it runnable with CORO_ECANCELED, in
+ *         the form that the short paths leave alone (runnable.h). What else WKC3 delivers comes
+ *         first: a permit or an event that was there before the cancel ends the wait as usual.
+ *   CAN2  wait, in the door, before it suspends: if nothing has come for the wait, and `canceled`
+ *         is set, return CORO_ECANCELED. CAN1 and CAN2 are both inside the home's door: so CAN2
+ *         sees the cancel, or CAN1 finds the coroutine waiting. A coroutine that is never cancelled
+ *         pays for one look at a byte, in a line that it writes anyway. A permit that is on its way
+ *         (count) has come: CAN1 and CAN2 leave it to WKC3 to wake the coroutine that parks.
+ *   CAN3  cancelled wait: take the registration back (for a join, JOI1 of join.c). If the end was
+ *         first, the event is on its way: the wait is committed, goes on until the event comes, and
+ *         is not cancelled.
+ *   CAN4  start of a fresh coroutine: if `canceled` or CANCEL in the word is set, end it unstarted.
+ *         The word is looked at so that nothing starts after coro_cancel has returned, even if the
+ *         remote wake is not delivered yet.
  *
- *   C5  in a shield section (shield.c) C1 ends no wait, and C2 lets a wait begin. Its deadline is
- *       that of the section, if the wait has none or a later one. When it has come, C2 is asked
- *       again.
+ *   CAN5  in a shield section (shield.c) CAN1 ends no wait, and CAN2 lets a wait begin. Its
+ *         deadline is that of the section, if the wait has none or a later one. When it has come,
+ *         CAN2 is asked again.
  *
- * The generation in the wake word keeps a cancel from the record's next user (W1, W4), which is
+ * The generation in the wake word keeps a cancel from the record's next user (WKC1, WKC4), which is
  * filled in with `canceled` cleared.
  */
 #include "kernel/wait.h"
@@ -79,7 +80,7 @@ static inline uint64_t from_here(const struct coro_scheduler *s)
 	return w->sched == s && w->current ? w->id + 1u : 0;
 }
 
-/* remote_wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. Returns: CORO_OK,
+/* remote_wake - WKC1 and WKC2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. Returns: CORO_OK,
  * CORO_ESTALE, or of a permit CORO_EOVERFLOW. */
 static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
@@ -99,7 +100,7 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 	} while (!at_cas(&r->wake, &word, next));
 	if ((word & COROI_WAKE_MASK) == 0) {
 		struct coro_scheduler *s = coroi_owner(r);
-		/* relaxed: a hint. If the coroutine moves meanwhile, W3 sends the wake on. */
+		/* relaxed: a hint. If the coroutine moves meanwhile, WKC3 sends the wake on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		if (home->shares)
@@ -186,14 +187,14 @@ void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t c
 
 	if (!((state == COROI_PARKED && !coroi_permit_comes(r)) || state == COROI_WAITING))
 		return;
-	if (code == CORO_ECANCELED && r->canceled & COROI_C_SHIELDED) /* C5 */
+	if (code == CORO_ECANCELED && r->canceled & COROI_C_SHIELDED) /* CAN5 */
 		return;
 	if (code == CORO_ECANCELED && state == COROI_PARKED)
 		coroi_tell_locked(r); /* any other wait tells it when it is withdrawn */
 	coroi_resume_locked(w, r, code);
 }
 
-/* cancel - C1. r is at home here and has not ended. */
+/* cancel - CAN1. r is at home here and has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	at_store_rlx(&r->canceled, r->canceled | COROI_C_CANCELED);
@@ -241,7 +242,7 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint3
 	uint16_t home = at_load_acq(&r->home);
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
-	    home != w->id) { /* W3: moved, or about to be */
+	    home != w->id) { /* WKC3: moved, or about to be */
 		struct coroi_worker *to = &w->sched->worker[home];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		coroi_inbox_push(to, node);
@@ -254,7 +255,7 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint3
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
 	at_bump(&w->count.remote_wakes);
-	if (!(word & COROI_ESCAPED)) { /* W5 */
+	if (!(word & COROI_ESCAPED)) { /* WKC5 */
 		coroi_put_locked(w, r);
 		return;
 	}
@@ -389,7 +390,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 			return CORO_OK;
 		if (!withdraw) /* it ends by its event alone */
 			__builtin_unreachable();
-		if (withdraw(arg)) /* C3 */
+		if (withdraw(arg)) /* CAN3 */
 			return coroi_tell(code);
 		committed = true;
 	}
@@ -453,7 +454,8 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	} else if (canceled & COROI_C_SHIELDED) {
 		*status = coroi_park_shielded_locked(w, me, deadline);
 		return true;
-	} else if ((w->cancel || canceled & COROI_C_CANCELED) && !coroi_permit_comes(me)) { /* C2 */
+	} else if ((w->cancel || canceled & COROI_C_CANCELED) &&
+		   !coroi_permit_comes(me)) { /* CAN2 */
 		coroi_tell_locked(me);
 		*status = CORO_ECANCELED;
 	} else {
@@ -523,7 +525,7 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return parked(w, permits, CORO_FOREVER);
 	}
-	/* C2 is left to park_slow */
+	/* CAN2 is left to park_slow */
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
 	if (coroi_unlikely(!next))
 		return park_slow(w, me);
@@ -543,7 +545,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
 		return status ? status : count_parks(coroi_self(), deadline);
-	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
+	/* A permit that is on its way ends the wait, as in CAN2: no deadline comes before it. */
 	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
 		return CORO_ETIMEDOUT;

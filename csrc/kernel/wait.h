@@ -38,8 +38,8 @@ static inline unsigned coroi_join_kind(uint64_t word)
 	return word >> COROI_JOIN_KIND_SHIFT & 7;
 }
 
-/* coroi_remote_wake_locked - W3 to W5: r came out of w's inbox as a remote wake. from: as in the
- * node (inbox.h). */
+/* coroi_remote_wake_locked - WKC3 to WKC5: r came out of w's inbox as a remote wake. from: as in
+ * the node (inbox.h). */
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from);
 
 /* coroi_move_locked - r, which is suspended at home and in no queue, goes on at `to`. r may run
@@ -63,7 +63,7 @@ void coroi_guest_end(uint32_t *count);
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);
 
 /* coroi_is_canceled_locked - was coro_cancel called for r, which is at home here? The cancel is
- * seen even if it has not been delivered yet (W3). */
+ * seen even if it has not been delivered yet (WKC3). */
 static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 {
 	/* relaxed: a coro_cancel that has returned before this look is seen */
@@ -133,7 +133,7 @@ static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
+	if (coroi_unlikely(w->cancel | me->canceled)) { /* CAN2 */
 		coroi_door_leave(w);
 		return COROI_NOT_BEGUN;
 	}
@@ -311,7 +311,7 @@ COROI_COLD int coroi_tell(int code);
 int coroi_refused(void);
 int coroi_refused_locked(struct coroi_worker *w, struct coroi_rec *me);
 
-/* coroi_wait_shielded_locked - C2 of coroi_wait, which can be withdrawn: me or its scheduler is
+/* coroi_wait_shielded_locked - CAN2 of coroi_wait, which can be withdrawn: me or its scheduler is
  * canceled, or me is in a shield section. It leaves the door. */
 COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
 					  enum coro_wait_kind what, uint64_t deadline,
@@ -420,9 +420,9 @@ static inline bool coroi_has_ended(uint64_t name)
 
 	if (!r)
 		return false;
-	/* Acquires: they pair with J2, and with W4 where no joiner comes. The join word is final
-	 * before the generation goes up; once that is seen, the word may be the next user's.
-	 * Sequentially consistent, for O4 of sync/awaited.h, which pairs with the same two. */
+	/* Acquires: they pair with JOI2, and with WKC4 where no joiner comes. The join word is
+	 * final before the generation goes up; once that is seen, the word may be the next user's.
+	 * Sequentially consistent, for AWT1 of sync/awaited.h, which pairs with the same two. */
 	uint64_t join = at_load_seq(&coroi_cold(r)->join);
 	if (coroi_gen(at_load_seq(&r->wake)) != gen)
 		return true;

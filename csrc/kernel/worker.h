@@ -103,8 +103,8 @@ struct coroi_steal_entry {
 
 /* What a victim gives to this worker. */
 struct coroi_steal_buf {
-	uint32_t count; /* entries; written by the victim between D4 and T6 of door.h */
-	uint32_t wants; /* the most that the worker wants; written before T1, read at D4 */
+	uint32_t count; /* entries; written by the victim between DRO4 and DRT6 of door.h */
+	uint32_t wants; /* the most that the worker wants; written before DRT1, read at DRO4 */
 	struct coroi_steal_entry entry[COROI_STEAL_MAX];
 };
 
@@ -181,7 +181,7 @@ struct coroi_worker {
 		};
 		/* Not 0: one of the above, and fast paths are not taken. Atomic, relaxed: `cancel`
 		 * is written by a thread that has locked the door, and the owner reads the word
-		 * after D1 of door.h. */
+		 * after DRO1 of door.h. */
 		uint32_t unusual;
 	};
 	/* The running coroutine. NULL on the native stack, and while the coroutine runs one of
@@ -229,7 +229,7 @@ struct coroi_worker {
 	 * something. */
 	bool poll;
 	/* Coroutines at home here that wait for something from outside of all workers, which the
-	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c).
+	 * driver finds. While w sleeps, a pending-work token stands for them (SLP4 of idle.c).
 	 * Atomic, relaxed: w reads the count outside of its door, too. */
 	uint32_t outside;
 	struct coroi_fed fed;
@@ -276,7 +276,7 @@ struct coroi_worker {
 
 	/* COROI_EV_NONE..., and the futex that the worker sleeps on; see idle.c. */
 	uint32_t ev __attribute__((aligned(COROI_APART)));
-	/* The worker's own thread wants to go on, and the worker is lent: O2 of lend.h. Atomic,
+	/* The worker's own thread wants to go on, and the worker is lent: OWN2 of lend.h. Atomic,
 	 * sequentially consistent. */
 	uint32_t awaited;
 	/* There has been a pinned coroutine for this worker: it is not lent. Atomic, relaxed: what
@@ -431,7 +431,7 @@ static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 	return w->id >= coroi_general(w->sched);
 }
 
-/* coroi_host_asked - the thread that is w is to look at who is its host. Thread: w's; relaxed: P2
+/* coroi_host_asked - the thread that is w is to look at who is its host. Thread: w's; relaxed: SLP2
  * is sure. */
 static inline bool coroi_host_asked(const struct coroi_worker *w)
 {

@@ -9,8 +9,8 @@
 
 /* A note. owner 0: none. o and kind are written after the owner, and read before it is erased. */
 struct note {
-	uint64_t owner; /* atomic; O4 is the swap of 0 for an owner */
-	uint64_t o;     /* atomic; 0: O4 or O6 is under way, in the lock's own lock */
+	uint64_t owner; /* atomic; AWT1 is the swap of 0 for an owner */
+	uint64_t o;     /* atomic; 0: AWT1 or AWT3 is under way, in the lock's own lock */
 	const struct coroi_awaited_kind *kind;
 };
 
@@ -37,7 +37,7 @@ static inline bool is_coroutine(uint64_t owner)
 }
 
 /* find - the note of that owner and lock (0: of any, also one that is being written or erased).
- * Sequentially consistent loads of the owner: O5. */
+ * Sequentially consistent loads of the owner: AWT2. */
 static struct note *find(uint64_t owner, uint64_t o)
 {
 	for (struct group *g = group_of(owner); g; g = at_load_acq(&g->more))
@@ -63,7 +63,7 @@ static COROI_COLD struct group *next_group(struct group *g)
 	return more;
 }
 
-/* write_note - O4: note o under its owner. False: no memory. */
+/* write_note - AWT1: note o under its owner. False: no memory. */
 static bool write_note(struct coroi_object *o, const struct coroi_awaited_kind *kind,
 		       uint64_t owner)
 {
@@ -130,7 +130,7 @@ static bool try_enter(struct coroi_object *o)
 	return o->home || at_cas(&o->lock.word, &free, 1); /* as coroi_spin_lock */
 }
 
-/* tell_one - O7. False: there is no note of the owner. */
+/* tell_one - AWT4. False: there is no note of the owner. */
 static bool tell_one(uint64_t owner)
 {
 	coroi_spin_lock(&ends);

@@ -206,8 +206,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	return status;
 }
 
-/* wait_at - Q1, at w (coroi_here): nothing could be done at once. c is entered, and is left. home:
- * c is bound. */
+/* wait_at - WTQ1, at w (coroi_here): nothing could be done at once. c is entered, and is left.
+ * home: c is bound. */
 static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 							 struct coro_chan *c, bool home, bool send,
 							 void *value, uint64_t deadline)
@@ -265,8 +265,8 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 	return woken ? told(w, home, woken, deadline) : status; /* both CORO_OK */
 }
 
-/* try_end - R1 or R2, as of coroi_chan_try, with the lock of the end. COROI_NOT_NOW,
- * COROI_BY_BOTH: this is a matter of R3. */
+/* try_end - CHN1 or CHN2, as of coroi_chan_try, with the lock of the end. COROI_NOT_NOW,
+ * COROI_BY_BOTH: this is a matter of CHN3. */
 static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
 							 size_t bytes, bool small,
 							 struct coroi_worker *spender)
@@ -284,8 +284,8 @@ pass_end(struct coroi_worker *w, coro_chan *c, bool send, void *value, size_t by
 	return status;
 }
 
-/* pass_patiently - R1 or R2, where another caller holds the lock of the end, or nothing can be done
- * at once. If this is a matter of R3, the caller is counted in `back`. */
+/* pass_patiently - CHN1 or CHN2, where another caller holds the lock of the end, or nothing can be
+ * done at once. If this is a matter of CHN3, the caller is counted in `back`. */
 static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_end *e = coroi_chan_end(c, send);
@@ -421,8 +421,8 @@ int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t 
  * for just that: the pauses of coroi_spin are too long. */
 #define MEET_PAUSE 1
 
-/* serve_spinner - Q5: serve x, the first waiter at the other end of c, which is entered and has no
- * room. COROI_BY_CALL: nothing was done. */
+/* serve_spinner - WTQ5: serve x, the first waiter at the other end of c, which is entered and has
+ * no room. COROI_BY_CALL: nothing was done. */
 static inline int serve_spinner(struct coro_chan *c, struct coroi_waiter *x, bool send, void *value)
 {
 	struct coroi_waitq *q = coroi_chan_queue(c, !send);

@@ -6,7 +6,7 @@
  *
  * Waiters that send are in the queue `senders`, only while the ring is full or the channel has no
  * room. Waiters that receive are in the queue `receivers`, only while the ring is empty. A value
- * goes straight from the sender to a waiter, or from a waiter to the receiver, under the lock (Q2
+ * goes straight from the sender to a waiter, or from a waiter to the receiver, under the lock (WTQ2
  * of waitq.h). So a value is never on its way: a sender that is canceled finds its value sent, or
  * not.
  *
@@ -16,18 +16,18 @@
  * `out` has a word of its own, `awaited`, for whether there are senders; it may stay set for
  * longer.
  *
- *   R1  send, with the lock of `in` alone: the channel is open, has no receivers, and has room. The
- *       value is written and then counted (release; pairs with the load in R2)
- *   R2  receive, with the lock of `out` alone: there is a value (acquire), and there are no
- *       senders. The value is read and then counted (release; pairs with the load in R1, so that
- *       the value is not overwritten before). If there is no value and the channel is closed, none
- *       will come
- *   R3  everything else, with both locks, `in` first: to wait, to serve a waiter, to leave a queue,
- *       to close. What could not be done with one lock is tried again then, since it may be
- *       possible by now
+ *   CHN1  send, with the lock of `in` alone: the channel is open, has no receivers, and has room.
+ *         The value is written and then counted (release; pairs with the load in CHN2)
+ *   CHN2  receive, with the lock of `out` alone: there is a value (acquire), and there are no
+ *         senders. The value is read and then counted (release; pairs with the load in CHN1, so
+ *         that the value is not overwritten before). If there is no value and the channel is
+ *         closed, none will come
+ *   CHN3  everything else, with both locks, `in` first: to wait, to serve a waiter, to leave a
+ *         queue, to close. What could not be done with one lock is tried again then, since it may
+ *         be possible by now
  *
- * So of R1 and a wait to receive one comes first: R1 sees the waiter, with the lock of `in`; or R3
- * sees the value, before it waits. The same holds of R2 and a wait to send.
+ * So of CHN1 and a wait to receive one comes first: CHN1 sees the waiter, with the lock of `in`; or
+ * CHN3 sees the value, before it waits. The same holds of CHN2 and a wait to send.
  */
 #ifndef COROI_CHAN_H
 #define COROI_CHAN_H
@@ -134,7 +134,7 @@ static inline void coroi_chan_passed(struct coro_chan *c, struct coroi_end *e)
 	at_bump_rel(&e->passed);
 }
 
-/* coroi_chan_take - Q2: coroi_waitq_take of a queue of c. */
+/* coroi_chan_take - WTQ2: coroi_waitq_take of a queue of c. */
 static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct coroi_waitq *q)
 {
 	struct coroi_waiter *x = coroi_waitq_take(q);
@@ -145,7 +145,7 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
 }
 
 /* What a try can come to besides CORO_OK and CORO_ECLOSED. COROI_NOT_NOW: no value, or no room.
- * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of R3.
+ * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of CHN3.
  * COROI_SPENT: coroi_spent is to be called first. */
 enum { COROI_NOT_NOW = 1, COROI_BY_BOTH, COROI_SPENT };
 
@@ -168,9 +168,9 @@ static inline int coroi_chan_refusal(const struct coro_chan *c)
 }
 
 /* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
- * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
- * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of coroi_chan_copy.
- * spender: as of coroi_chan_grant. */
+ * held, CHN3; else the lock of the end, CHN1 or CHN2. *woken: set to the waiter that is to be woken
+ * after the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of
+ * coroi_chan_copy. spender: as of coroi_chan_grant. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
 		    size_t bytes, bool small, bool both, struct coroi_worker *spender)
@@ -262,7 +262,7 @@ static inline struct coroi_end *coroi_chan_end(struct coro_chan *c, bool send)
 	return send ? &c->in : &c->out;
 }
 
-/* coroi_chan_end_lock - the lock of R1, or R2, of a channel with a lock for each end. */
+/* coroi_chan_end_lock - the lock of CHN1, or CHN2, of a channel with a lock for each end. */
 static inline struct coroi_spin *coroi_chan_end_lock(struct coro_chan *c, bool send)
 {
 	return send ? &c->object.lock : &c->receiving;

@@ -41,7 +41,7 @@ int coroi_chan_recv_leaf(coro_chan *c, void *value);
 
 /* coroi_chan_send_spin_leaf, coroi_chan_recv_spin_leaf - coroi_chan_send_gowaiter and
  * coroi_chan_recv_gowaiter as leaves, of a channel without room. COROI_WAITS: the goroutine is to
- * look at g's event word, Q4. The value of g lies at COROI_GOWAITER_OWN, if it has at most
+ * look at g's event word, WTQ4. The value of g lies at COROI_GOWAITER_OWN, if it has at most
  * COROI_OWN_BYTES, else behind g. */
 int coroi_chan_send_spin_leaf(coro_chan *c, struct coroi_gowaiter *g);
 int coroi_chan_recv_spin_leaf(coro_chan *c, struct coroi_gowaiter *g);

@@ -26,7 +26,7 @@ struct coroi_gowaiter {
 	uint32_t id;                  /* names the goroutine */
 	/* atomic; 1: what the gowaiter waited for has happened, and value and status are there */
 	uint32_t fired;
-	/* Q3, where it takes more than coroi_waiter_withdraw; else NULL */
+	/* WTQ3, where it takes more than coroi_waiter_withdraw; else NULL */
 	bool (*withdraw)(struct coroi_gowaiter *g);
 	unsigned char value[] __attribute__((aligned(16)));
 };
@@ -50,12 +50,12 @@ struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t
 					  struct coroi_rec *body, uint32_t gen, size_t bytes);
 void coroi_gowaiter_free(struct coroi_gowaiter *g);
 
-/* coroi_gowaiter_wait - Q1: g waits in the queue q of o. o is entered, and is left. The caller has
- * set g->x.n and g->x.owner. Returns COROI_WAITS. */
+/* coroi_gowaiter_wait - WTQ1: g waits in the queue q of o. o is entered, and is left. The caller
+ * has set g->x.n and g->x.owner. Returns COROI_WAITS. */
 int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct coroi_waitq *q);
 
-/* coroi_gowaiter_spins - Q4, by a leaf: g, of a goroutine that is to look at the event word, may be
- * added to a queue of o. value: the place of the value, which is not changed. */
+/* coroi_gowaiter_spins - WTQ4, by a leaf: g, of a goroutine that is to look at the event word, may
+ * be added to a queue of o. value: the place of the value, which is not changed. */
 static inline void coroi_gowaiter_spins(struct coroi_gowaiter *g, struct coroi_object *o,
 					void *value)
 {
@@ -69,14 +69,14 @@ static inline void coroi_gowaiter_spins(struct coroi_gowaiter *g, struct coroi_o
 	g->fired = 0;
 }
 
-/* coroi_gowaiter_withdraw - Q3. False: g is fired, or about to be. */
+/* coroi_gowaiter_withdraw - WTQ3. False: g is fired, or about to be. */
 bool coroi_gowaiter_withdraw(struct coroi_gowaiter *g);
 
 /* coroi_gowaiters - the head of the list of fired gowaiters of the goroutines of s: LIFO of struct
  * coroi_gowaiter. Go takes the list whole. */
 uint64_t *coroi_gowaiters(struct coro_scheduler *s);
 
-/* coroi_gowaiter_wake - Q2: fire g, after the object was left. g may be gone then. */
+/* coroi_gowaiter_wake - WTQ2: fire g, after the object was left. g may be gone then. */
 void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 
 /*
@@ -88,7 +88,7 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g);
  * A leaf returns what the call returns that does not wait; or COROI_BY_CALL: nothing was done, and
  * the call is to be made by cgo. Reasons: a waiter is to be woken, the lock is held, a value is
  * large, or something is wrong. A waiter that spins needs no wake: a leaf of a channel without room
- * serves it (Q5).
+ * serves it (WTQ5).
  */
 #define COROI_BY_CALL 3
 /* COROI_SAMPLED, of a channel's leaves: CORO_OK, and the caller is to look how long its waits have

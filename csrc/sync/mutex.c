@@ -9,8 +9,8 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-/* take_over - O1 and O2: if the owner of m, which is entered, has ended, `to` owns m from now on.
- * Acquire: the owner's generation is seen, and no older one. */
+/* take_over - MTX1 and MTX2: if the owner of m, which is entered, has ended, `to` owns m from now
+ * on. Acquire: the owner's generation is seen, and no older one. */
 static bool take_over(struct coroi_mutex *m, uint64_t to)
 {
 	uint64_t owner = at_load_acq(&m->owner);
@@ -68,7 +68,7 @@ static struct coroi_waiter *heir(struct coroi_mutex *m)
 	return x;
 }
 
-/* mutex_inherit - O7 of awaited.h. */
+/* mutex_inherit - AWT4 of awaited.h. */
 static void mutex_inherit(struct coroi_object *o)
 {
 	struct coroi_waiter *x = heir((struct coroi_mutex *)o);
@@ -129,7 +129,7 @@ static int mutex_try(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 		} while (!at_cas(&m->owner, &owner, owner ? owner | COROI_WAITED : mine));
 		if (!owner)
 			return CORO_OK;
-		/* O4 of awaited.h: false, and the owner has ended meanwhile */
+		/* AWT1 of awaited.h: false, and the owner has ended meanwhile */
 	} while (!m->queue.first && !coroi_awaited(&m->object, &mutexes, owner & ~COROI_WAITED));
 	return COROI_WAITS;
 }
@@ -266,7 +266,7 @@ int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowait
 
 /* --------------------------------------------------------------------------------- unlocking */
 
-/* lose - O3, of m, which is entered and is left: nobody gets it any more. */
+/* lose - MTX3, of m, which is entered and is left: nobody gets it any more. */
 static COROI_COLD int lose(struct coroi_mutex *m)
 {
 	struct coroi_chain woken = {NULL, NULL};

@@ -11,12 +11,12 @@
  * sees the end under the object's lock, and gives the mutex to the first waiter, or takes the mutex
  * itself. Where there are waiters, the end of the owner does the same (awaited.h):
  *
- *   O1  the word is not 0, and its owner has ended (coroi_owner_has_ended, an acquire)
- *   O2  the new owner takes that owner's place by a compare-and-swap, with COROI_WAITED, and
- *       `state` is COROI_LEFT_LOCKED. The new owner gets CORO_EOWNERDEAD. The swap fails if the
- *       owner unlocked between the two reads of O1, and then ended: it has left nothing
- *   O3  until `state` is COROI_SOUND again (coro_mutex_consistent), COROI_WAITED stays. So an
- *       unlock looks at `state`: the mutex is LOST, which nobody owns or can lock
+ *   MTX1  the word is not 0, and its owner has ended (coroi_owner_has_ended, an acquire)
+ *   MTX2  the new owner takes that owner's place by a compare-and-swap, with COROI_WAITED, and
+ *         `state` is COROI_LEFT_LOCKED. The new owner gets CORO_EOWNERDEAD. The swap fails if the
+ *         owner unlocked between the two reads of MTX1, and then ended: it has left nothing
+ *   MTX3  until `state` is COROI_SOUND again (coro_mutex_consistent), COROI_WAITED stays. So an
+ *         unlock looks at `state`: the mutex is LOST, which nobody owns or can lock
  */
 #ifndef COROI_MUTEX_H
 #define COROI_MUTEX_H
@@ -69,7 +69,7 @@ int coroi_mutex_unlock_as(coro_mutex *m, uint64_t owner);
 /* coroi_mutex_consistent_as - coro_mutex_consistent by owner. */
 int coroi_mutex_consistent_as(coro_mutex *m, uint64_t owner);
 
-/* coroi_mutex_look - O1, O2: if the owner has ended, the first waiter gets the mutex. */
+/* coroi_mutex_look - MTX1, MTX2: if the owner has ended, the first waiter gets the mutex. */
 void coroi_mutex_look(coro_mutex *m);
 
 #endif

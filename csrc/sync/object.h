@@ -4,8 +4,8 @@
  *
  * Each begins with {object, queue}: a coroi_object and one queue, served first come, first served.
  * A call that gives something back hands it to the first waiter in the queue, which owns it from
- * then on (Q2 of waitq.h), and no newcomer overtakes a waiter. So nothing is given to a waiter that
- * has left the queue; and a waiter that was given something before its cancel keeps it.
+ * then on (WTQ2 of waitq.h), and no newcomer overtakes a waiter. So nothing is given to a waiter
+ * that has left the queue; and a waiter that was given something before its cancel keeps it.
  *
  * A call enters the object, tries, and answers: it leaves the object and returns, or it waits in
  * the queue if the try came to COROI_WAITS.
@@ -57,7 +57,7 @@ static inline int coroi_object_enter_at(void *p)
 int coroi_object_leave_waking(struct coroi_object *o, const struct coroi_chain *woken);
 
 /* coroi_object_take - move up to `most` waiters of o, which is entered, from its queue to `taken`
- * (Q2). Returns how many. */
+ * (WTQ2). Returns how many. */
 uint64_t coroi_object_take(struct coroi_object *o, uint64_t most, struct coroi_chain *taken);
 
 /* How a wait is reported: its kind, and the name of the call. */
@@ -70,8 +70,8 @@ struct coroi_wait_as {
 COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, const struct coroi_wait_as *as,
 					  uint8_t n, uint64_t owner, uint64_t deadline);
 
-/* coroi_object_wait - Q1: the caller, at w (coroi_here), waits in the queue of o. o is entered, and
- * is left. home: o is bound. n, owner: of the waiter. */
+/* coroi_object_wait - WTQ1: the caller, at w (coroi_here), waits in the queue of o. o is entered,
+ * and is left. home: o is bound. n, owner: of the waiter. */
 static inline __attribute__((always_inline)) int
 coroi_object_wait(struct coroi_worker *w, struct coroi_object *o, bool home,
 		  const struct coroi_wait_as *as, uint8_t n, uint64_t owner, uint64_t deadline)

@@ -30,7 +30,7 @@ int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 static void rwlock_inherit_of(struct coroi_object *o);
 static const struct coroi_awaited_kind rwlocks = {.inherit = rwlock_inherit_of};
 
-/* forget - O6 of awaited.h, not by the writer. */
+/* forget - AWT3 of awaited.h, not by the writer. */
 static COROI_COLD void forget(struct rwlock *l)
 {
 	coroi_awaited_drop(&l->object, l->writer);
@@ -84,7 +84,7 @@ static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 	return l->written & LOST ? CORO_ENOTRECOVERABLE : COROI_WAITS;
 }
 
-/* rwlock_await - O4 of awaited.h: a caller is to wait for the lock, which is entered, or does.
+/* rwlock_await - AWT1 of awaited.h: a caller is to wait for the lock, which is entered, or does.
  * False: a writer that has ended holds it. */
 static COROI_NOINLINE bool rwlock_await(struct rwlock *l)
 {
@@ -142,7 +142,7 @@ static COROI_COLD void rwlock_inherit(struct rwlock *l)
 	rwlock_grant(l);
 }
 
-/* rwlock_inherit_of - O7 of awaited.h. */
+/* rwlock_inherit_of - AWT4 of awaited.h. */
 static void rwlock_inherit_of(struct coroi_object *o)
 {
 	struct rwlock *l = (struct rwlock *)o;

@@ -141,14 +141,14 @@ COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 
 	switch (x->tell) {
 	case COROI_TELL_SPINNER:
-		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* Q4 */
+		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* WTQ4 */
 			coroi_event_send(x->rec);
 		break;
 	case COROI_TELL_COROUTINE:
 		coroi_event_send(x->rec);
 		break;
 	case COROI_TELL_GOWAITER:
-		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* Q4 */
+		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* WTQ4 */
 			coroi_gowaiter_wake(x->gowaiter);
 		break;
 	default:
@@ -221,12 +221,12 @@ bool coroi_spin_for_event(uint32_t *event)
 	uint32_t spins = COROI_EVENT_SPINS;
 
 	coroi_idle_spin(coroi_self(), has_come, event, 1);
-	/* Both are an acquire: what Q2 has written is seen. The load comes first, since a
+	/* Both are an acquire: what WTQ2 has written is seen. The load comes first, since a
 	 * compare-and-swap asks for the line once more. */
 	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
 }
 
-/* await_event - coroi_wait_once for the event of x, after Q4 if x spins. */
+/* await_event - coroi_wait_once for the event of x, after WTQ4 if x spins. */
 static inline int await_event(struct coroi_waiter *x, enum coro_wait_kind what)
 {
 	bool spun = x->tell == COROI_TELL_SPINNER;

@@ -5,36 +5,36 @@
  * wait may end by what it waits for, by a deadline or by a cancel. What was given to it must then
  * be neither lost nor given twice.
  *
- *   Q1  a caller that cannot have what it wants at once adds a waiter to a queue, under the
- *       object's lock, and waits for an event (coroi_wait). The waiter lies on the caller's stack,
- *       or aside (dense.h)
- *   Q2  a caller that can give something takes the first waiter out of the queue under that lock,
- *       writes what is given (a value, the lock itself) into the waiter, and sends the event after
- *       it has left the lock. From then on the waiter is again its owner's
- *   Q3  a deadline or a cancel takes the waiter out of the queue itself, under the lock. If the
- *       waiter is in the queue no more, its event is committed: the wait goes on until the event,
- *       and has succeeded
+ *   WTQ1  a caller that cannot have what it wants at once adds a waiter to a queue, under the
+ *         object's lock, and waits for an event (coroi_wait). The waiter lies on the caller's
+ *         stack, or aside (dense.h)
+ *   WTQ2  a caller that can give something takes the first waiter out of the queue under that lock,
+ *         writes what is given (a value, the lock itself) into the waiter, and sends the event
+ *         after it has left the lock. From then on the waiter is again its owner's
+ *   WTQ3  a deadline or a cancel takes the waiter out of the queue itself, under the lock. If the
+ *         waiter is in the queue no more, its event is committed: the wait goes on until the event,
+ *         and has succeeded
  *
- *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for a moment before it
- *       suspends. The event word is SPINS then, from Q1 on. Either Q2 changes SPINS to FIRED, by
- *       compare-and-swap: that was the event, without a remote wake. Or the coroutine has taken
- *       SPINS back, by compare-and-swap, and the event is sent as to any other waiter
+ *   WTQ4  a coroutine whose worker has nothing else to do looks at its waiter for a moment before
+ *         it suspends. The event word is SPINS then, from WTQ1 on. Either WTQ2 changes SPINS to
+ *         FIRED, by compare-and-swap: that was the event, without a remote wake. Or the coroutine
+ *         has taken SPINS back, by compare-and-swap, and the event is sent as to any other waiter
  *
- *   Q5  a leaf (gowait.h) that finds the first waiter spinning serves it as Q2 does, but fires the
- *       event word before it leaves the lock. Where the word is SPINS no more, the waiter becomes
- *       the first of its queue again, and nothing was done
+ *   WTQ5  a leaf (gowait.h) that finds the first waiter spinning serves it as WTQ2 does, but fires
+ *         the event word before it leaves the lock. Where the word is SPINS no more, the waiter
+ *         becomes the first of its queue again, and nothing was done
  *
- * A goroutine does the same as a coroutine in Q4: SPINS is changed to FIRED, or the goroutine has
+ * A goroutine does the same as a coroutine in WTQ4: SPINS is changed to FIRED, or the goroutine has
  * taken SPINS back, and is told as gowait.h says.
  *
- * So one of Q2 and Q3 happens, and each waiter has exactly one event or none. A caller that waits
- * at several objects (coro_select) has a waiter in each queue. These waiters share two words:
+ * So one of WTQ2 and WTQ3 happens, and each waiter has exactly one event or none. A caller that
+ * waits at several objects (coro_select) has a waiter in each queue. These waiters share two words:
  * `chosen`, which the thread that takes one of them out must also change from 0, or else take the
  * next waiter of the queue instead; and the event word.
  *
- * A waiter is one cache line. It lies alone in its line if its owner may look at it (Q4): then only
- * that line travels to another worker and back, and the line of the object. A small value lies in
- * the waiter, too.
+ * A waiter is one cache line. It lies alone in its line if its owner may look at it (WTQ4): then
+ * only that line travels to another worker and back, and the line of the object. A small value lies
+ * in the waiter, too.
  *
  * An object is shared, or bound to a worker. A bound object has no lock: only coroutines that are
  * pinned to its worker use it. A shared object may have a second lock, which is taken after the
@@ -77,7 +77,7 @@ struct coroi_several {
 /* How the event of a waiter is sent. */
 enum {
 	COROI_TELL_COROUTINE, /* coroi_event_send */
-	COROI_TELL_SPINNER,   /* by the event word; too late for that: coroi_event_send (Q4) */
+	COROI_TELL_SPINNER,   /* by the event word; too late for that: coroi_event_send (WTQ4) */
 	COROI_TELL_GOWAITER,  /* coroi_gowaiter_wake */
 	COROI_TELL_THREAD,    /* by the event word, a futex */
 };
@@ -274,9 +274,9 @@ static inline struct coroi_waitq *coroi_waiter_queue(const struct coroi_waiter *
 	return (struct coroi_waitq *)(void *)((char *)x->object + x->queue);
 }
 
-/* coroi_waitq_add - Q1: x becomes the last of q. coroi_waitq_take - Q2: the first waiter of q that
- * still waits; NULL: none. coroi_waitq_remove - Q3: x, which is in a queue, leaves the queue. The
- * object is entered. */
+/* coroi_waitq_add - WTQ1: x becomes the last of q. coroi_waitq_take - WTQ2: the first waiter of q
+ * that still waits; NULL: none. coroi_waitq_remove - WTQ3: x, which is in a queue, leaves the
+ * queue. The object is entered. */
 static inline void coroi_waitq_add(struct coroi_waitq *q, struct coroi_waiter *x)
 {
 	x->queue = (uint8_t)((char *)q - (char *)x->object);
@@ -289,8 +289,8 @@ static inline void coroi_waitq_remove(struct coroi_waiter *x)
 	x->queue = 0;
 }
 
-/* coroi_waitq_remove_first - Q5: x, the first waiter of q, leaves q. coroi_waitq_put_back: x is the
- * first again. The object was not left in between. */
+/* coroi_waitq_remove_first - WTQ5: x, the first waiter of q, leaves q. coroi_waitq_put_back: x is
+ * the first again. The object was not left in between. */
 static inline void coroi_waitq_remove_first(struct coroi_waitq *q, struct coroi_waiter *x)
 {
 	coroi_dlist_remove_first(q, x);
@@ -316,7 +316,7 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 	return NULL;
 }
 
-/* coroi_waiter_wake - Q2: send the event of x, after the object was left. x is gone then. Returns
+/* coroi_waiter_wake - WTQ2: send the event of x, after the object was left. x is gone then. Returns
  * CORO_OK. _on: the caller is on w (coroi_here). _home: x waits at an object that is bound to w. */
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x);
 COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x);
@@ -348,7 +348,7 @@ static inline void coroi_chain_wake(const struct coroi_chain *c)
 	}
 }
 
-/* coroi_waiter_withdraw - Q3. False: the event of x is committed. */
+/* coroi_waiter_withdraw - WTQ3. False: the event of x is committed. */
 bool coroi_waiter_withdraw(struct coroi_waiter *x);
 
 /* coroi_waiter_wait - wait for the event of x, which is in the queue of an object that was left.
@@ -357,18 +357,18 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x);
 int coroi_waiter_wait(struct coroi_waiter *x, enum coro_wait_kind what, uint64_t deadline,
 		      bool committed);
 
-/* coroi_spin_for_event - Q4, by the current coroutine: look at *event. True: FIRED. False: SPINS
+/* coroi_spin_for_event - WTQ4, by the current coroutine: look at *event. True: FIRED. False: SPINS
  * was taken back. */
 bool coroi_spin_for_event(uint32_t *event);
 
-/* coroi_may_spin - Q4 is for me, which is about to wait at shared objects, without a deadline and
+/* coroi_may_spin - WTQ4 is for me, which is about to wait at shared objects, without a deadline and
  * not committed. */
 static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 {
 	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else_now(coroi_self());
 }
 
-/* coroi_waiter_wait_in - Q1, and coroi_waiter_wait: x is added to the queue q of its object. The
+/* coroi_waiter_wait_in - WTQ1, and coroi_waiter_wait: x is added to the queue q of its object. The
  * object is entered, and is left. */
 int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum coro_wait_kind what,
 			 uint64_t deadline, bool committed);
@@ -377,8 +377,8 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum cor
  * resumed with `code`. code is not CORO_OK. */
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code);
 
-/* coroi_waiter_hand_over - Q1 the short way, after coroi_wait_begin: me waits with x in the queue q
- * of o, and next goes on. o is entered, and is left. Returns as coroi_waiter_wait. */
+/* coroi_waiter_hand_over - WTQ1 the short way, after coroi_wait_begin: me waits with x in the queue
+ * q of o, and next goes on. o is entered, and is left. Returns as coroi_waiter_wait. */
 static inline __attribute__((always_inline)) int
 coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x,
 		       struct coroi_object *o, bool home, struct coroi_waitq *q,

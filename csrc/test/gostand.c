@@ -69,7 +69,7 @@ void adds(struct coroi_worker *w)
 		__atomic_store_n(&go_made.longest, n, __ATOMIC_RELAXED);
 }
 
-/* Go's part of F5 and F6, by threads that poll, or that sleep until the bell would be rung. */
+/* Go's part of OFF5 and OFF6, by threads that poll, or that sleep until the bell would be rung. */
 uint64_t clerks_stop;
 
 void complete(struct coro_scheduler *s, struct coroi_call *c)
@@ -119,7 +119,7 @@ void *clerk(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&coroi_border(s)->calls.unwatched, 1); /* F5 */
+		at_xchg(&coroi_border(s)->calls.unwatched, 1); /* OFF5 */
 		if (at_load_seq(&coroi_border(s)->calls.first))
 			continue;
 		while (at_load_seq(&coroi_border(s)->calls.unwatched) && !at_load_seq(&clerks_stop))

@@ -34,8 +34,8 @@ uint64_t clerk_once(coro_scheduler *s);
 extern uint64_t clerks_stop;
 void *clerk(void *scheduler);
 
-/* make_call - the call c, of functions 1 and 2, but not its completion. complete - F6 of gocall.h:
- * c is made. */
+/* make_call - the call c, of functions 1 and 2, but not its completion. complete - OFF6 of
+ * gocall.h: c is made. */
 void make_call(struct coroi_call *c);
 void complete(struct coro_scheduler *s, struct coroi_call *c);
 

@@ -304,9 +304,9 @@ func (s *Scheduler) CallsWatch() Watch {
 	return Watch(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.border().calls.unwatched))))
 }
 
-// SleepCalls is F8 of gocall.h, after Watch(Unwatched): the calling goroutine sleeps in C until the
-// next call, or RouseCalls. It may return early. It returns how long the goroutine has then waited
-// for Go to go on. slept: false if it did not sleep at all.
+// SleepCalls is OFF8 of gocall.h, after Watch(Unwatched): the calling goroutine sleeps in C until
+// the next call, or RouseCalls. It may return early. It returns how long the goroutine has then
+// waited for Go to go on. slept: false if it did not sleep at all.
 func (s *Scheduler) SleepCalls() (entry time.Duration, slept bool) {
 	crossing()
 	woken := uint64(C.coroi_calls_sleep(s.c))
@@ -322,7 +322,7 @@ func (s *Scheduler) RouseCalls() {
 	C.coroi_calls_rouse(s.c)
 }
 
-// Complete is F6 of gocall.h. The call has ended, and its memory is gone afterwards.
+// Complete is OFF6 of gocall.h. The call has ended, and its memory is gone afterwards.
 func (s *Scheduler) Complete(c *Call) {
 	r := c.caller
 	s.SendEvent(Joinable{r, uint64(r.wake) >> genShift << genShift})

@@ -109,7 +109,7 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	return j.collect(result, n)
 }
 
-// collect is J3 of join.c. The caller owns the end.
+// collect is JOI3 of join.c. The caller owns the end.
 func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	crossing()
 	status := Status(C.coroi_join_status(j.r))

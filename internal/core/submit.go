@@ -227,7 +227,8 @@ func words(x *batch) *[C.COROI_BATCH_WORDS]uint64 {
 	return (*[C.COROI_BATCH_WORDS]uint64)(unsafe.Pointer(&x.words))
 }
 
-// publish makes n more words of the open batch known: A2 to A4 of batch.h, N1 and N2 of idle.c.
+// publish makes n more words of the open batch known: BTS2 to BTS4 of batch.h, WKW1 and WKW2 of
+// idle.c.
 func (p *Submitter) publish(n uint32) {
 	x := p.open
 	p.used += n
@@ -244,7 +245,8 @@ func (p *Submitter) publish(n uint32) {
 	p.sched.pushed(w, p.target)
 }
 
-// closeBatch closes the open batch: A4 of batch.h. Later spawns come after whatever is pushed next.
+// closeBatch closes the open batch: BTS4 of batch.h. Later spawns come after whatever is pushed
+// next.
 func (p *Submitter) closeBatch() {
 	if x := p.open; x != nil {
 		p.open = nil
@@ -445,7 +447,7 @@ func (s *Scheduler) Drop(b *BatchWriter) {
 	}
 }
 
-// A Demand says whether goroutines wait for credit: the `wanted` of slab.h, where G1 to G4 are
+// A Demand says whether goroutines wait for credit: the `wanted` of slab.h, where CRD1 to CRD4 are
 // told.
 type Demand uint32
 
@@ -457,7 +459,7 @@ const (
 
 func (s *Scheduler) wanted() *uint32 { return (*uint32)(unsafe.Pointer(&s.c.slab.wanted)) }
 
-// SetDemand is the first half of G1, and the end of G4. One caller at a time.
+// SetDemand is the first half of CRD1, and the end of CRD4. One caller at a time.
 func (s *Scheduler) SetDemand(d Demand) { atomic.SwapUint32(s.wanted(), uint32(d)) }
 
 // Grant returns credit for up to n coroutines, less than n at the limit of memory.
@@ -479,8 +481,8 @@ func (s *Scheduler) Refund(n uint32) {
 	C.coroi_slab_refund(&s.c.slab, C.uint32_t(n))
 }
 
-// Collect takes the credit that the workers keep in hand: the second half of G1. The submitters are
-// the caller's business, by Unload.
+// Collect takes the credit that the workers keep in hand: the second half of CRD1. The submitters
+// are the caller's business, by Unload.
 func (s *Scheduler) Collect() {
 	crossing()
 	C.coroi_collect(s.c)
@@ -497,7 +499,7 @@ func (s *Scheduler) Granted() int {
 	return int(atomic.LoadInt64((*int64)(unsafe.Pointer(&s.c.slab.granted))))
 }
 
-// atOnce is how much credit a submitter gets at a time: G2.
+// atOnce is how much credit a submitter gets at a time: CRD2.
 func (s *Scheduler) atOnce() uint32 {
 	if atomic.LoadUint32(s.wanted()) != uint32(Unwanted) {
 		return 1

@@ -6,14 +6,14 @@ package core
 // than the step. Each pair is to do the same to the same memory. The tests are in twins_test.go.
 //
 //	C function                        Go function          step                      test
-//	coroi_inbox_push (inbox.h)        pushNode             N1 of idle.c              TestTwinsPush
-//	coroi_notify_pushed (activity.c)  Scheduler.pushed     N2 of idle.c              TestTwinsNotify
+//	coroi_inbox_push (inbox.h)        pushNode             WKW1 of idle.c            TestTwinsPush
+//	coroi_notify_pushed (activity.c)  Scheduler.pushed     WKW2 of idle.c            TestTwinsNotify
 //	coroi_fill, coroi_fill_argument   fill                 a record is filled in     TestTwinsFill
 //	  (record.h)
 //	reveal (spawn.c)                  reveal               its handle becomes known  TestTwinsReveal
-//	send (spawn.c)                    Scheduler.send       it goes home: N1, N2      TestTwinsSend
-//	coroi_event_send_to (wait.c)      Scheduler.SendEvent  W1, W2 of wait.c          TestTwinsEvent
-//	join, unregister (join.c)         Joinable.JoinBy,     J1 of join.c, and its     TestTwinsJoin
+//	send (spawn.c)                    Scheduler.send       WKW1, WKW2: it goes home  TestTwinsSend
+//	coroi_event_send_to (wait.c)      Scheduler.SendEvent  WKC1, WKC2 of wait.c      TestTwinsEvent
+//	join, unregister (join.c)         Joinable.JoinBy,     JOI1 of join.c, and its   TestTwinsJoin
 //	                                  Unjoin, Rejoin,      way back
 //	                                  Register, Count
 //
@@ -29,7 +29,7 @@ import (
 	"unsafe"
 )
 
-// pushNode adds a node to the inbox of w: N1 of idle.c. link is the node's own link.
+// pushNode adds a node to the inbox of w: WKW1 of idle.c. link is the node's own link.
 func pushNode(w *worker, node uint64, link *uint64) {
 	inbox := (*uint64)(unsafe.Pointer(&w.inbox))
 	for {
@@ -41,7 +41,7 @@ func pushNode(w *worker, node uint64, link *uint64) {
 	}
 }
 
-// pushed sees to it that somebody looks into the inbox of w, the worker with the number i: N2 of
+// pushed sees to it that somebody looks into the inbox of w, the worker with the number i: WKW2 of
 // idle.c. It calls C only where a thread sleeps.
 func (s *Scheduler) pushed(w *worker, i uint32) {
 	sleepers := (*uint64)(unsafe.Pointer(&s.c.sleepers[i>>6]))
@@ -95,8 +95,8 @@ func (s *Scheduler) send(r *record, home uint32) {
 	s.pushed(w, home)
 }
 
-// SendEvent sends an event to j, a coroutine of s that waits inside coro: W1 and W2 of wait.c. It
-// does nothing if j has ended.
+// SendEvent sends an event to j, a coroutine of s that waits inside coro: WKC1 and WKC2 of wait.c.
+// It does nothing if j has ended.
 func (s *Scheduler) SendEvent(j Joinable) {
 	word := (*uint64)(unsafe.Pointer(&j.r.wake))
 	for {
@@ -108,7 +108,7 @@ func (s *Scheduler) SendEvent(j Joinable) {
 			continue
 		}
 		if old&C.COROI_WAKE_MASK == 0 {
-			// racy: wherever the node is pushed, W3 sends it on
+			// racy: wherever the node is pushed, WKC3 sends it on
 			home := uint32(j.r.home)
 			w := s.worker(home)
 			node := uint64(uintptr(unsafe.Pointer(j.r))) | C.COROI_NODE_WAKE
@@ -119,7 +119,7 @@ func (s *Scheduler) SendEvent(j Joinable) {
 	}
 }
 
-// JoinBy registers a coroutine of the same scheduler's goworker as the joiner of j: J1 of join.c.
+// JoinBy registers a coroutine of the same scheduler's goworker as the joiner of j: JOI1 of join.c.
 // It returns false if the end has come, or somebody else joins j.
 func (j Joinable) JoinBy(by Joinable) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r),

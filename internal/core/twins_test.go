@@ -315,9 +315,9 @@ func TestTwinsJoin(t *testing.T) {
 		require.False(t, target.Register(5))
 		require.True(t, atomic.CompareAndSwapUint64(word, registered, nobody))
 		require.True(t, target.JoinBy(by))
-		require.Equal(t, registered, atomic.LoadUint64(word), "J1")
+		require.Equal(t, registered, atomic.LoadUint64(word), "JOI1")
 		require.True(t, target.Unjoin(by))
-		require.Equal(t, nobody, atomic.LoadUint64(word), "J1 taken back by Go")
+		require.Equal(t, nobody, atomic.LoadUint64(word), "JOI1 taken back by Go")
 		require.True(t, target.JoinBy(by))
 		require.True(t, target.Rejoin(by, 6))
 		rejoined := atomic.LoadUint64(word)
@@ -333,7 +333,7 @@ func TestTwinsJoin(t *testing.T) {
 		status, _ := by.Take(unsafe.Pointer(&result), 8)
 		require.Equal(t, OK, status)
 		require.EqualValues(t, Canceled, int32(result))
-		require.Equal(t, nobody, atomic.LoadUint64(word), "J1 taken back by C")
+		require.Equal(t, nobody, atomic.LoadUint64(word), "JOI1 taken back by C")
 
 		// The end: C finds the registration of Go, and Go C's end.
 		require.True(t, target.Register(9))

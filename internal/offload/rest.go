@@ -12,7 +12,7 @@ import (
 // long: the bell, Go's network poller, the poller, and then a wake-up of the worker's goroutine. So
 // one idle worker, the sleeper, waits in C instead: its goroutine is inside a cgo call, and its
 // thread sleeps in the kernel. The coroutine that calls wakes that thread, and the thread makes the
-// call (F8 of gocall.h). Two things decide which is better:
+// call (OFF8 of gocall.h). Two things decide which is better:
 //
 //   - Where goroutines compute on every P, the sleeper has no P when it comes out of C, and waits
 //     until one is preempted. Go's network poller is often quicker then.

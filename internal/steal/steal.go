@@ -16,10 +16,10 @@ const Room = 256
 // A Queue is a ring of what is ready to run: its owner pushes to the back, and all take from the
 // front. The zero value is ready.
 //
-//	E1  owner: writes the entry, then tail (a release)
-//	E2  taker: reads head, tail (an acquire) and the entry, then advances head by a
-//	    compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
-//	    written over it, since the owner writes only where head has passed
+//	STL1  owner: writes the entry, then tail (a release)
+//	STL2  taker: reads head, tail (an acquire) and the entry, then advances head by a
+//	      compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
+//	      written over it, since the owner writes only where head has passed
 type Queue[T any] struct {
 	head  atomic.Uint32
 	_     [60]byte // thieves write the line of head
@@ -45,7 +45,7 @@ func (q *Queue[T]) Push(x *T) bool {
 	return true
 }
 
-// Pop takes the first one, by E2; nil: there is none.
+// Pop takes the first one, by STL2; nil: there is none.
 func (q *Queue[T]) Pop() *T {
 	for {
 		h := q.head.Load()
@@ -71,8 +71,8 @@ func (q *Queue[T]) Span() (head, tail uint32) { return q.head.Load(), atomic.Loa
 func (q *Queue[T]) Rotate(head, tail uint32, x *T) (first *T, taken bool) {
 	race.StorePointer(&q.ring[tail%Room], x)
 	first = race.LoadPointer(&q.ring[head%Room])
-	taken = q.head.CompareAndSwap(head, head+1) // E2
-	asm.StoreReleaseAfterCAS(&q.tail, tail+1)   // E1
+	taken = q.head.CompareAndSwap(head, head+1) // STL2
+	asm.StoreReleaseAfterCAS(&q.tail, tail+1)   // STL1
 	return first, taken
 }
 

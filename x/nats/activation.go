@@ -11,12 +11,12 @@ import (
 
 // An activation is the actor of a key, at the owner of its partition. Its messages are batches:
 //
-//	A1  load the snapshot, with its revision; its token is not higher than the hold's
-//	A2  handle the messages of the batch that the snapshot does not have
-//	A3  write the snapshot, if the entry has still that revision
-//	A4  send the answers, ack
+//	NBT1  load the snapshot, with its revision; its token is not higher than the hold's
+//	NBT2  handle the messages of the batch that the snapshot does not have
+//	NBT3  write the snapshot, if the entry has still that revision
+//	NBT4  send the answers, ack
 //
-// What fails in A2 leads to A1 again, and then to A2 with one message at a time.
+// What fails in NBT2 leads to NBT1 again, and then to NBT2 with one message at a time.
 type activation[S, M any] struct {
 	k    *Kind[S, M]
 	h    *hold
@@ -111,16 +111,16 @@ func (h *hold) pause(d time.Duration) {
 	}
 }
 
-// do is A1 to A4 for some messages.
+// do is NBT1 to NBT4 for some messages.
 func (a *activation[S, M]) do(batch []*delivery) error {
 	if !a.loaded {
-		if err := a.load(); err != nil { // A1
+		if err := a.load(); err != nil { // NBT1
 			return err
 		}
 	}
 	a.loaded = false // until all is written
 	changed := false
-	for _, d := range batch { // A2
+	for _, d := range batch { // NBT2
 		if a.snap.has(d) {
 			continue
 		}
@@ -135,12 +135,12 @@ func (a *activation[S, M]) do(batch []*delivery) error {
 		}
 	}
 	if changed {
-		if err := a.save(batch[len(batch)-1]); err != nil { // A3
+		if err := a.save(batch[len(batch)-1]); err != nil { // NBT3
 			return err
 		}
 	}
 	a.loaded = true
-	for _, d := range batch { // A4
+	for _, d := range batch { // NBT4
 		a.h.finish(d)
 	}
 	return nil

@@ -1,4 +1,4 @@
-/* t_actor_deep.c - S3 of box.h: what sends into a deep mailbox yields. */
+/* t_actor_deep.c - SND3 of box.h: what sends into a deep mailbox yields. */
 #include "actor/stage.h"
 
 #include "kernel/worker.h"

@@ -1,5 +1,5 @@
-/* t_actor_home.c - actors that are at home at a worker, and what takes them away from there: H1 to
- * H6 of box.h. */
+/* t_actor_home.c - actors that are at home at a worker, and what takes them away from there: HOM1
+ * to HOM6 of box.h. */
 #include "actor/stage.h"
 
 #include "actor/home.h"

@@ -205,7 +205,7 @@ TEST(gobody_is_woken_and_canceled)
 	spawn(s, parks_once, &other, sizeof other);
 	until_waiting(s, 2);
 	struct coroi_rec *moved = coroi_at((uint32_t)parked);
-	/* W1 and W2, by a waker to which the record was still at home here */
+	/* WKC1 and WKC2, by a waker to which the record was still at home here */
 	at_add(&moved->wake, 1);
 	coroi_inbox_push(goworker, (uintptr_t)moved | COROI_NODE_WAKE);
 	CHECK_EQ(coroi_goworker_take(goworker, &item, 1), 0);

@@ -37,7 +37,7 @@ static void offloads(void *arg, void *result)
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
 
-/* sleeper - a clerk that the callers wake: F8. */
+/* sleeper - a clerk that the callers wake: OFF8. */
 static uint64_t sleeper_ended, sleeps;
 
 static void *sleeper(void *arg)
@@ -47,7 +47,7 @@ static void *sleeper(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		at_xchg(&coroi_border(s)->calls.unwatched, COROI_CALLS_UNWATCHED); /* OFF5 */
 		if (!at_load_seq(&coroi_border(s)->calls.first) && coroi_calls_sleep(s))
 			sleeps++;
 	}
@@ -101,7 +101,7 @@ TEST(offload_wakes_the_sleeper)
 	CHECK(sleeps > 0);
 }
 
-/* F8 after a call, and a sleep that is ended although there is no call. */
+/* OFF8 after a call, and a sleep that is ended although there is no call. */
 TEST(offload_sleep_does_not_begin_after_a_call)
 {
 	coro_scheduler *s = start_go(1, 0);
@@ -188,7 +188,7 @@ static void offloads_and_parks(void *arg, void *result)
 	refused++;
 }
 
-/* F7: Go is told that one of the callers is canceled. */
+/* OFF7: Go is told that one of the callers is canceled. */
 TEST(offload_is_canceled_alone)
 {
 	coro_blocked b;

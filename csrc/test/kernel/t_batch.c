@@ -51,7 +51,7 @@ static struct coroi_batch *open_one(coro_scheduler *s, uint32_t *credit)
 	return p;
 }
 
-/* add - A1. Returns how many words the spawn takes. */
+/* add - BTS1. Returns how many words the spawn takes. */
 static uint32_t add(struct coroi_batch *p, uint32_t at, coro_scheduler *s, coro_fn fn,
 		    const void *arg, size_t arg_bytes, bool result)
 {

@@ -1,5 +1,5 @@
 /*
- * t_credit.c - credit that somebody waits for: G1 to G4 of slab.h. The Go side: spawn_test.go.
+ * t_credit.c - credit that somebody waits for: CRD1 to CRD4 of slab.h. The Go side: spawn_test.go.
  */
 #include "test.h"
 

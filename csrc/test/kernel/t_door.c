@@ -242,7 +242,8 @@ static void *knocks(void *arg)
 	return NULL;
 }
 
-/* A thief that does not ask first depends on the barriers alone: T1 to T4 within nanoseconds. */
+/* A thief that does not ask first depends on the barriers alone: DRT1 to DRT4 within
+ * nanoseconds. */
 static void duel(bool exchange, uint64_t locks)
 {
 	pthread_t t;

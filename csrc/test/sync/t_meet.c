@@ -1,6 +1,6 @@
 /*
  * t_meet.c - goroutines that spin at a channel without room, with a stand-in for Go: the leaves of
- * gochan.h, and steps Q4 and Q5 of waitq.h. The sanitizers' builds have no leaves.
+ * gochan.h, and steps WTQ4 and WTQ5 of waitq.h. The sanitizers' builds have no leaves.
  */
 #include "test.h"
 
