@@ -32,7 +32,8 @@ fail() { echo "rooms.sh: $*" >&2; failed=1; }
 names() { grep -ohE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' "$@" | sort -u; }
 
 # listed ROOM - the names that its ROOM.h lists, in its first comment. --listed prints those of the
-# kernel, for shape.sh.
+# kernel, for shape.sh; and --own actor those that this room alone uses, without what it has of any
+# room: to begin, commit, drop and spawn a task.
 listed() {
 	sed -n '1,/\*\//p' "$1/$1.h" | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u
 }
@@ -41,6 +42,12 @@ if [[ ${1:-} == --listed ]]; then
 	exit
 fi
 above="sync io actor" # the rooms that both lists are for
+if [[ ${1:-} == --own ]]; then
+	others=$(printf '%s/*.[ch] ' ${above/$2/})
+	listed kernel | comm -12 - <(names "$2"/*.[ch]) | comm -23 - <(names $others) |
+		grep -vxE 'coroi_task_(begin|commit|drop|spawn)'
+	exit
+fi
 own_or_base=$(names base/*.h)
 
 for room in $rooms; do

@@ -370,12 +370,18 @@ static inline void coroi_outside_leave(unsigned i)
 	coroi_spin_unlock(&coroi_hand_locks[i].lock);
 }
 
+/* coroi_hand_of - that of w, from coroi_here; NULL: there is none. */
+static inline struct coroi_hand *coroi_hand_of(struct coroi_worker *w)
+{
+	return at_load_acq(coroi_room(w)); /* pairs with the store in open.c */
+}
+
 /* coroi_hand_here - the hand of the calling worker, or NULL: it is none, or belongs to another
  * scheduler than `all`, or runs no coroutine. */
 static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 
 	return h && h->actors == all && coroi_current_here(w) ? h : NULL;
 }

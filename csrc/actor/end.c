@@ -34,7 +34,7 @@ void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 	}
 	coroi_drop(coroi_place_of(to), m);
 	if (h)
-		coroi_message_put(coroi_room(coroi_here()), m);
+		coroi_message_put(coroi_hand_of(coroi_here()), m);
 }
 
 static void bury_all(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
@@ -50,7 +50,7 @@ static void bury_all(struct coroi_actors *all, struct coroi_hand *h, coro_actor 
 COROI_COLD void coroi_actor_end_after(struct coroi_place *a, coro_actor self, uint64_t box,
 				      struct coro_message *m, int cause)
 {
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
 	struct coroi_actors *all = h->actors;
 	const coro_actor_kind *kind = coroi_kind_of(a);
 	uint32_t n;

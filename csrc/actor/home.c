@@ -8,7 +8,7 @@ struct coroi_place coroi_no_place;
  * now. */
 static bool start(struct coroi_worker *w, struct coroi_hand *h, struct coroi_home *e)
 {
-	if (!coroi_task_start_locked(w, (uintptr_t)e->a)) {
+	if (!coroi_task_unkeep_locked(w, (uintptr_t)e->a, true)) {
 		coroi_task_ask(w); /* again, later */
 		return false;
 	}
@@ -27,29 +27,31 @@ static bool settle_one(struct coroi_worker *w, struct coroi_hand *h, struct coro
 			return false;
 		if (coroi_box_rest_home(&e->a->box, box)) {
 			at_store_rlx(&e->ref, 0);
-			coroi_task_let_go_locked(w);
+			coroi_task_unkeep_locked(w, (uintptr_t)e->a, false);
 			return true;
 		}
 	}
 	return start(w, h, e);
 }
 
-bool coroi_settle(void *hand, bool all)
+bool coroi_settle(void *hand, uint32_t kept, bool all)
 {
 	struct coroi_hand *h = hand;
 	struct coroi_worker *w = coroi_worker_of(h);
 	bool some = false;
 
-	for (unsigned i = 0; i < COROI_HOMES && coroi_task_keeps(w); i++)
-		if (coroi_lingers(&h->homes[i]))
+	for (unsigned i = 0; kept && i < COROI_HOMES; i++)
+		if (coroi_lingers(&h->homes[i])) {
+			kept--;
 			some |= settle_one(w, h, &h->homes[i], all);
+		}
 	return some;
 }
 
 COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 	struct coroi_home *e = coroi_home_of(h, ref);
 
 	if (h->dedicated || coroi_has(a, COROI_P_IDLE | COROI_P_PINNED | COROI_P_BOUND) ||

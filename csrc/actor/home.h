@@ -104,7 +104,7 @@ coroi_home_put(struct coroi_worker *w, struct coroi_home *e, struct coro_message
 		return n;
 	}
 	coroi_home_first(w, e, m);
-	coroi_task_commit_kept(w, (uintptr_t)e->a);
+	coroi_task_commit(w, (uintptr_t)e->a, true);
 	return 1;
 }
 
@@ -209,6 +209,6 @@ static inline bool coroi_linger(struct coroi_worker *w, const struct coroi_hand 
 COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref);
 
 /* coroi_settle - of coroi_tasks, with a worker's hand: HOM3, and HOM5 if `all`. */
-bool coroi_settle(void *hand, bool all);
+bool coroi_settle(void *hand, uint32_t kept, bool all);
 
 #endif

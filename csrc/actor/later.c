@@ -180,7 +180,7 @@ static void deliver(struct coroi_actors *all, const struct delivery *x)
 		if (coro_yield()) /* others end meanwhile */
 			break;
 	if (status)
-		coroi_bury(all, coroi_room(coroi_here()), x->to, x->m, CORO_DEAD_STOPPED);
+		coroi_bury(all, coroi_hand_of(coroi_here()), x->to, x->m, CORO_DEAD_STOPPED);
 }
 
 /* next_due - take what is due now. Returns: false: nothing is; *until: when the next is, or 0:

@@ -38,7 +38,7 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 		h->homes = homes + i * COROI_HOMES;
 		h->home_box = coroi_box_home(0, i);
 		h->dedicated = coroi_is_dedicated(coroi_worker_at(s, i));
-		at_store_rel(coroi_room_of(s, i), h);
+		at_store_rel(coroi_room(coroi_worker_at(s, i)), h);
 	}
 	return all;
 }

@@ -125,7 +125,7 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 					coroi_task_begin(w))) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, depth))) {
 				coroi_home_woken(w, h, a, to);
-				coroi_task_commit(w, (uintptr_t)a);
+				coroi_task_commit(w, (uintptr_t)a, false);
 				return CORO_OK;
 			}
 			coroi_task_drop(w);
@@ -349,7 +349,7 @@ static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *pay
 static COROI_NOINLINE int send_away(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 	struct coroi_place *a = coroi_place_of(to);
 
 	if (coroi_unlikely(!h || !a || !coroi_current_here(w) || coroi_owner_of(a) != h->actors ||
@@ -369,7 +369,7 @@ static COROI_NOINLINE int send_away(coro_actor to, uint32_t kind, const void *pa
 COROI_HOT int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 	uint32_t spare;
 
 	if (coroi_unlikely(!h || !(spare = h->count) || !coroi_current_here(w) ||

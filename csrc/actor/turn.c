@@ -28,14 +28,14 @@ struct run {
 /* release - n messages are handled, the first of the list. Returns: the next. */
 static struct coro_message *release(struct coroi_place *a, struct coro_message *m, uint32_t n)
 {
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
 
 	at_bump_by(&h->handled, n);
 	while (n--) {
 		struct coro_message *next = m->next_;
 		if (coroi_unlikely(m->flags_)) {
 			coroi_drop(a, m); /* which may go on on another worker */
-			h = coroi_room(coroi_here());
+			h = coroi_hand_of(coroi_here());
 		}
 		coroi_message_put(h, m);
 		m = next;
@@ -53,7 +53,7 @@ static inline void release_one(struct coroi_hand *h, struct coro_message *m)
 /* release_plain - n messages of the list are handled, and none has a flag. */
 static inline void release_plain(struct coro_message *const *list, uint32_t n)
 {
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
 
 	at_bump_by(&h->handled, n);
 	if (coroi_unlikely(h->count + n > COROI_IN_HAND))
@@ -78,13 +78,13 @@ static bool again(struct coroi_place *a, coro_actor self, const struct coroi_han
 		  struct coro_message *last)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 	uint32_t pin = coroi_pin_of(a);
 
 	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
 		if (h == home)
 			coroi_home_queued(w, h, a, self, last);
-		coroi_task_commit(w, (uintptr_t)a);
+		coroi_task_commit(w, (uintptr_t)a, false);
 		return true;
 	}
 	return coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL) == CORO_OK;
@@ -228,7 +228,7 @@ static inline bool rest(struct run *r)
 	struct coroi_place *a = r->a;
 	coro_actor self = r->turn->self;
 	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_hand *h = coroi_hand_of(w);
 
 	if (!r->home)
 		return comes_home(r) || coroi_box_rest(&a->box, self);
@@ -322,7 +322,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 		done = coroi_kind_of(a)->behave(turn, coroi_state(a), &m, 1) > 0;
 		coroi_back();
 		w = coroi_here();
-		here = coroi_room(w);
+		here = coroi_hand_of(w);
 		if (coroi_unlikely(!done || here != h))
 			break;
 		struct coro_message *next = m->next_;
@@ -360,7 +360,7 @@ static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 	struct coroi_place *a = r->a;
 
 	r->turn->self = coroi_reference(a, box);
-	r->woken = coroi_home_was_woken(coroi_room(coroi_here()), a, r->turn->self);
+	r->woken = coroi_home_was_woken(coroi_hand_of(coroi_here()), a, r->turn->self);
 	if (box & COROI_BOX_HOME)
 		coroi_box_leave_home(&a->box, box);
 	if (!r->m)
@@ -372,7 +372,7 @@ COROI_HOT void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
 	uint64_t box = at_load_rlx(&a->box);
 	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
 
@@ -393,7 +393,7 @@ void coroi_turn_ended(void *arg, bool aborted)
 {
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
 
 	uint64_t box = at_load_rlx(&a->box);
 	if (box & COROI_BOX_HOME)

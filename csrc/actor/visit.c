@@ -34,7 +34,7 @@ void coroi_visit_end(const struct coroi_visit *v)
 static struct coroi_hand *hand_of(const struct coroi_visit *v, unsigned *i)
 {
 	if (!v->guest)
-		return coroi_room(coroi_here());
+		return coroi_hand_of(coroi_here());
 	*i = coroi_outside_enter();
 	return &v->all->outside[*i];
 }

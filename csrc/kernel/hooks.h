@@ -102,10 +102,10 @@ struct coroi_tasks {
 	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
 	 * own. Thread: the worker, in the task's coroutine; it may wait. */
 	void (*ended)(void *arg, bool aborted);
-	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_let_go_locked or, if it
-	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
-	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
-	bool (*settle)(void *room, bool all);
+	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_unkeep_locked; if not
+	 * `all`, only what is to start. room: of that worker (coroi_room). kept: for how many tasks
+	 * it keeps something. The caller is in its door. Returns: has anything ended? */
+	bool (*settle)(void *room, uint32_t kept, bool all);
 };
 extern struct coroi_tasks coroi_tasks;
 

@@ -72,12 +72,11 @@
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
  *   coroi_task_given, coroi_task_hold   does what was started here still wait in this queue? inline
  *   coroi_task_spawn     start one, from any thread
- *   coroi_task_keep, coroi_task_kept, coroi_task_keeps, coroi_task_commit_kept,
- *   coroi_task_spawn_kept, coroi_task_start_locked, coroi_task_let_go_locked, coroi_task_ask
- *                        keep what the next one needs, with its worker
+ *   coroi_task_keep, coroi_task_kept, coroi_task_spawn_kept, coroi_task_unkeep_locked,
+ *   coroi_task_ask       keep what the next one needs, with its worker
  *   coroi_task_here      the argument of the task that runs
  *   coroi_end_call       a call that a task has made for another is over
- *   coroi_room, coroi_room_of   what the room keeps for each worker
+ *   coroi_room           what the room keeps for each worker
  *   coroi_guest_begin, coroi_guest_end   the scheduler is not destroyed meanwhile
  *   coroi_is_dedicated   is a worker dedicated?
  */

@@ -501,25 +501,23 @@ bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(
 	coroi_door_enter(w);
 	bool starts = w->tasks.kept && coroi_deque_make_room(&w->queue) && change(ctx);
 	if (starts)
-		coroi_task_start_locked(w, arg); /* there is room */
+		coroi_task_unkeep_locked(w, arg, true); /* there is room */
 	coroi_door_leave(w);
 	return starts;
 }
 
-bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg)
+bool coroi_task_unkeep_locked(struct coroi_worker *w, uint64_t arg, bool starts)
 {
-	if (!coroi_queue_new_locked(w, coroi_task_runnable(w), &arg))
-		return false;
-	at_bump(&w->spawned);
+	if (!starts) {
+		coroi_mags_earn(&w->mags);
+	} else {
+		if (!coroi_queue_new_locked(w, coroi_task_runnable(w), &arg))
+			return false;
+		at_bump(&w->spawned);
+		coroi_notify_queued(w);
+	}
 	w->tasks.kept--;
-	coroi_notify_queued(w);
 	return true;
-}
-
-void coroi_task_let_go_locked(struct coroi_worker *w)
-{
-	w->tasks.kept--;
-	coroi_mags_earn(&w->mags);
 }
 
 void coroi_task_ask(struct coroi_worker *w)

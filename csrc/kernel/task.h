@@ -50,11 +50,15 @@ static inline __attribute__((always_inline)) void coroi_task_queue(struct coroi_
 	coroi_door_leave(w);
 }
 
-/* coroi_task_commit - the task starts, at the back of w's queue. */
+/* coroi_task_commit - the task starts, at the back of w's queue. kept: for what w keeps, which is one
+ * less then; else for the credit that coroi_task_begin has found. */
 static inline __attribute__((always_inline)) void coroi_task_commit(struct coroi_worker *w,
-								    uint64_t arg)
+								    uint64_t arg, bool kept)
 {
-	w->mags.credit--;
+	if (kept)
+		w->tasks.kept--;
+	else
+		w->mags.credit--;
 	coroi_task_queue(w, arg);
 }
 
@@ -109,14 +113,14 @@ static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_w
  *   coroi_task_keep          take it. True: w's door is entered, and coroi_task_kept or
  *                            coroi_task_drop has to come next. False: there is none. Thread: w
  *   coroi_task_kept          w keeps what a task needs. The door is left
- *   coroi_task_commit_kept   after coroi_task_begin, in place of coroi_task_commit: the task
- *                            starts, and w keeps one less
+ *   coroi_task_commit        with `kept`, after coroi_task_begin: the task starts, and w keeps one
+ *                            less
  *   coroi_task_spawn_kept    the same the general way: call change(ctx), as coroi_task_spawn does,
  *                            and start the task if that returns true. False: it was not called, or
  *                            has returned false. Thread: w
- *   coroi_task_start_locked  the task starts, and w keeps one less. False: there is no memory for
- *                            that now, and nothing has changed. In w's door, on any thread
- *   coroi_task_let_go_locked   w keeps one less. In w's door, on any thread
+ *   coroi_task_unkeep_locked   w keeps one less, and if `starts`, the task starts. False: there is
+ *                            no memory for that now, and nothing has changed. In w's door, on any
+ *                            thread
  *   coroi_task_ask           w is to settle those that are to start, soon. Thread: any, while the
  *                            scheduler is not destroyed. Cost: an exchange, and if w was not asked
  *                            before, a compare-and-swap, and perhaps a wake-up
@@ -133,12 +137,6 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 	return false;
 }
 
-/* coroi_task_keeps - w keeps something. The caller is in w's door. */
-static inline bool coroi_task_keeps(const struct coroi_worker *w)
-{
-	return w->tasks.kept;
-}
-
 static inline void coroi_task_kept(struct coroi_worker *w)
 {
 	w->mags.credit--;
@@ -146,16 +144,8 @@ static inline void coroi_task_kept(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-static inline __attribute__((always_inline)) void coroi_task_commit_kept(struct coroi_worker *w,
-									 uint64_t arg)
-{
-	w->tasks.kept--;
-	coroi_task_queue(w, arg);
-}
-
 bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx);
-bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg);
-void coroi_task_let_go_locked(struct coroi_worker *w);
+bool coroi_task_unkeep_locked(struct coroi_worker *w, uint64_t arg, bool starts);
 void coroi_task_ask(struct coroi_worker *w);
 
 /* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
@@ -175,16 +165,12 @@ static inline void *coroi_task_here(const struct coroi_worker *w)
 							    : NULL;
 }
 
-/* coroi_room - what the room of tasks keeps for w, from coroi_here; NULL: nothing.
- * coroi_room_of - where that is written, once, when w's scheduler has its room. */
-static inline void *coroi_room(const struct coroi_worker *w)
+/* coroi_room - where the room of tasks keeps something for w; NULL: nothing. Written when
+ * w's scheduler has its room, once, by a release; read by an acquire, so that what is there is seen
+ * whole. w may be from coroi_here. */
+static inline void **coroi_room(struct coroi_worker *w)
 {
-	return at_load_acq(&w->tasks.room); /* pairs with the store: what is there is seen whole */
-}
-
-static inline void **coroi_room_of(struct coro_scheduler *s, uint32_t worker)
-{
-	return &s->worker[worker].tasks.room;
+	return &w->tasks.room;
 }
 
 #endif

@@ -449,7 +449,7 @@ static inline bool coroi_is_task(const struct coroi_rec *r)
 static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
 {
 	return coroi_unlikely(w->tasks.kept) &&
-	       coroi_tasks.settle(at_load_rlx(&w->tasks.room), all);
+	       coroi_tasks.settle(at_load_rlx(&w->tasks.room), w->tasks.kept, all);
 }
 
 /* coroi_self - the worker of this thread, or NULL. */

@@ -11,8 +11,7 @@
 #define coroi_outside_close      ctwins_coroi_outside_close
 #define coroi_task_put_locked    ctwins_coroi_task_put_locked
 #define coroi_task_spawn_kept    ctwins_coroi_task_spawn_kept
-#define coroi_task_start_locked  ctwins_coroi_task_start_locked
-#define coroi_task_let_go_locked ctwins_coroi_task_let_go_locked
+#define coroi_task_unkeep_locked ctwins_coroi_task_unkeep_locked
 #define coroi_task_ask           ctwins_coroi_task_ask
 #define coroi_task_spawn         ctwins_coroi_task_spawn
 #define coroi_tasks              ctwins_coroi_tasks
