@@ -14,8 +14,8 @@ own     68     -  members of struct coroi_worker; a struct in it is one
 inner   98     -  members of the structs in it
 names   101    -  names that kernel/kernel.h lists for the other rooms
 alone    14     -  names of it that csrc/actor alone uses, besides the start of tasks
-tuning  95     -  tuning constants in kernel/policy.h and actor/policy.h
-strays  0      -  tuning constants elsewhere in kernel and actor
+tuning  95     -  tuning constants in policy.h of kernel, border and actor
+strays  0      -  tuning constants elsewhere in these
 core    24440  border-hooks  lines of the core, without comments and blank lines
 actor   3005   open-and-close  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
@@ -111,8 +111,8 @@ declare -A now
 read -r now[own] now[inner] < <(members)
 now[names]=$(../scripts/rooms.sh --listed | wc -l)
 now[alone]=$(../scripts/rooms.sh --own actor | wc -l)
-now[tuning]=$(awk '/^#define COROI_/ && !/COROI_HAS_|_H$/' {kernel,actor}/policy.h | wc -l)
-now[strays]=$(awk -v tuned="$tuned" '$0 ~ tuned && FILENAME !~ /policy.h/' {kernel,actor}/*.[ch] |
+now[tuning]=$(awk '/^#define COROI_/ && !/COROI_HAS_|_H$/' {kernel,border,actor}/policy.h | wc -l)
+now[strays]=$(awk -v tuned="$tuned" '$0 ~ tuned && FILENAME !~ /policy.h/' {kernel,border,actor}/*.[ch] |
 	wc -l)
 now[core]=$(lines "${core[@]}")
 now[actor]=$(lines actor/*.[ch])

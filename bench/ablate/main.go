@@ -1,6 +1,6 @@
 // Command ablate measures what each policy of the scheduler and of actors earns: each has a switch
-// (csrc/kernel/policy.h, csrc/actor/policy.h, internal/policy), and is measured with and without,
-// by turns, over the rows that it can touch.
+// (policy.h of csrc/kernel, csrc/border and csrc/actor; internal/policy), and is measured with and
+// without, by turns, over the rows that it can touch.
 //
 //	go run ./bench/ablate                 all that has no result yet, and docs/rent.md from these
 //	go run ./bench/ablate -run '^spin$'   some policies

@@ -19,7 +19,7 @@
 #define COROI_BRIEF_H
 
 #include "base/atomics.h"
-#include "kernel/policy.h"
+#include "border/policy.h"
 #include "coro.h"
 
 #define COROI_BRIEF_WORDS   1024

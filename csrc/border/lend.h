@@ -88,6 +88,7 @@
 #ifndef COROI_LEND_H
 #define COROI_LEND_H
 
+#include "border/policy.h"
 #include "kernel/hooks.h"
 #include "kernel/worker.h"
 

@@ -2,6 +2,7 @@
 /* many.c - see many.h. */
 #include "border/many.h"
 
+#include "border/policy.h"
 #include "kernel/inner.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"

@@ -7,6 +7,7 @@
 #include "border/context.h"
 #include "border/gobell.h"
 #include "border/gocall.h"
+#include "border/policy.h"
 #include "kernel/worker.h"
 
 struct coroi_border {

@@ -18,6 +18,7 @@ var files = []struct {
 	line *regexp.Regexp // the name is between what stands before and behind it
 }{
 	{"csrc/kernel/policy.h", regexp.MustCompile(`(?m)^(#define COROI_HAS_)(\w+)( )1$`)},
+	{"csrc/border/policy.h", regexp.MustCompile(`(?m)^(#define COROI_HAS_)(\w+)( )1$`)},
 	{"csrc/actor/policy.h", regexp.MustCompile(`(?m)^(#define COROI_HAS_)(\w+)( )1$`)},
 	{"internal/policy/policy.go", regexp.MustCompile(`(?m)^(\tHas)(\w+)( = )true$`)},
 }
