@@ -55,7 +55,6 @@ var (
 	limit        = trial.Limit
 	optionError  = trial.OptionError
 
-	emulator = trial.Emulator
 	children = trial.Children
 	child    = trial.Child
 )
