@@ -32,8 +32,8 @@
 #include <string.h>
 
 enum { FREE, WAITS, WRITTEN, ANSWERED };
-#define STATES      4u
-#define OF_QUESTION (UINT64_C(1) << 63) /* in the second word: the first is a question */
+#define STATES  4u
+#define BY_CALL (UINT64_C(1) << 63) /* in the second word: the first is a question */
 
 struct question {
 	coro_sem wake;
@@ -218,8 +218,7 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
 		return CORO_ENOMEM;
 	status = turn ? enter_table(c, turn->self, to) : CORO_OK;
 	bool entered = turn && !status;
-	const struct coroi_asks ask = {
-		{(uintptr_t)c, OF_QUESTION | at_load_rlx(&c->state) / STATES}};
+	const struct coroi_asks ask = {{(uintptr_t)c, BY_CALL | at_load_rlx(&c->state) / STATES}};
 	if (!status)
 		status = coroi_send_asking(to, kind, payload, bytes, &ask, deadline);
 	if (!status)
@@ -248,9 +247,9 @@ int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_
 /* answer - answer the one that the two words name. */
 static int answer_to(const uint64_t *words, const void *payload, size_t bytes)
 {
-	if (words[1] & OF_QUESTION)
-		return question_answer((struct question *)(uintptr_t)words[0],
-				       words[1] & ~OF_QUESTION, CORO_OK, payload, bytes);
+	if (words[1] & BY_CALL)
+		return question_answer((struct question *)(uintptr_t)words[0], words[1] & ~BY_CALL,
+				       CORO_OK, payload, bytes);
 	return coroi_send_back(words[0], (uint32_t)words[1], payload, bytes);
 }
 
@@ -285,9 +284,9 @@ void coroi_unanswered(struct coro_message *m)
 	uint64_t word = m->words[5];
 
 	m->flags_ &= (uint8_t)~COROI_M_ASK;
-	if (word & OF_QUESTION)
-		(void)question_answer((struct question *)(uintptr_t)m->words[4],
-				      word & ~OF_QUESTION, CORO_ENDED, NULL, 0);
+	if (word & BY_CALL)
+		(void)question_answer((struct question *)(uintptr_t)m->words[4], word & ~BY_CALL,
+				      CORO_ENDED, NULL, 0);
 	else
 		while (coroi_send_back(m->words[4], CORO_MESSAGE_UNANSWERED, &word, sizeof word) ==
 		       CORO_ENOMEM)
