@@ -4,7 +4,7 @@ import "time"
 
 // The figures of this package that are tuning: with others it would be slower, or less fair, and no
 // less right. Each has its unit, its reason, and where its figure stands; rows are those of
-// docs/go-actors.md, Figures.
+// docs/measured.md, Actors in Go.
 
 // Turns: turn.go, executor.go, stuck.go.
 const (

@@ -141,7 +141,7 @@
 /* A busy worker takes from one that has far more to do (steal.c). */
 #define COROI_HAS_STIR 1
 /* ns: from one look at another worker to the next, every fourth look at the clock: the peek takes a
- * line. docs/fairness.md: most to least tokens 566 to 1.0. */
+ * line. docs/measured.md: most to least tokens 566 to 1.0. */
 #define COROI_STIR_NS 200000
 /* Runnables: the worker has less than half of what the other has, and this less; else a steal is
  * not worth its price. docs/fairness.md. */
@@ -203,7 +203,7 @@
 
 /* Waits that end at once are counted, and one yields after 20 us (budget.h). */
 #define COROI_HAS_WAIT_BUDGET 1
-/* ns: how long a turn of such waits may be. As long as chains, about. docs/fairness.md: a newcomer
+/* ns: how long a turn of such waits may be. As long as chains, about. docs/measured.md: a newcomer
  * beside four channels that are never empty, from never to 0.04 ms. */
 #define COROI_WAITS_TURN_NS 20000
 /* ns: looks at the clock are about as far apart: half of that. */
@@ -247,7 +247,7 @@
 /* Stacks of a class that a worker keeps, without an option. By judgement. */
 #define COROI_STACK_CACHE 64
 /* Shared stacks of a worker, without an option: as many dense coroutines can take turns without a
- * copy. docs/dense.md: 4.4 ns a yield, 12.6 beyond. */
+ * copy. docs/measured.md: 4.4 ns a yield, 12.6 beyond. */
 #define COROI_SHARED_STACKS 16
 /* A dense coroutine keeps a shared stack for itself where its frames take more than this part of
  * it: a half. docs/dense.md. */
