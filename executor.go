@@ -79,8 +79,8 @@ func (e *executor) main() {
 				continue
 			}
 		case opWait:
-			// Only now may others see that c waits: its waker may have it resumed at
-			// once.
+			// Only now may others see that c waits: its waker may see to it that c is
+			// resumed at once.
 			if !c.publishWait() {
 				e.push(c)
 			}

@@ -172,7 +172,7 @@ type waitOp struct {
 	may func() bool // is trying worth while? nil: always
 	// to go until trying is worth while; 0: one is enough
 	values int
-	begin  func(core.GoWaiter) core.Status // does it, or has the gowaiter wait until it is done
+	begin  func(core.GoWaiter) core.Status // does it, or makes the gowaiter wait until it is done
 	// reads the gowaiter when it is done; nil: nothing to read
 	used func(core.GoWaiter)
 
@@ -273,7 +273,7 @@ func (op *waitOp) turns() int {
 	return spin.Turns
 }
 
-// begun has g begin, and frees g if it does not wait.
+// begun lets g begin, and frees g if it does not wait.
 func (op *waitOp) begun(g core.GoWaiter) core.Status {
 	status := op.begin(g)
 	if status == core.OK {
@@ -347,7 +347,7 @@ func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (core.Status,
 	return op.done(g), nil
 }
 
-// awaitFired has c wait until g is fired: until then it returns what awaitUntil does, if c is
+// awaitFired lets c wait until g is fired: until then it returns what awaitUntil does, if c is
 // canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler
 // has ended before. A body of another one is sent an event.
 func (o *object) awaitFired(c *Coroutine, w *boundWait, g core.GoWaiter) error {

@@ -232,7 +232,7 @@ func (f Func[A, R]) startBound(
 	return t, nil
 }
 
-// bind has the end of the context cancel the task.
+// bind sees to it that the end of the context cancels the task.
 func (t *Task[R]) bind(ctx startContext, awaited bool) {
 	stop := ctx.stopAnd(t.s.bind(ctx.ctx, awaited, t.Cancel))
 	t.mu.Lock()

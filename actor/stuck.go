@@ -21,7 +21,7 @@ type ticker struct {
 	at    time.Duration // of the last tick, or of the start
 }
 
-// tickLocked has ticks come, if there are several executors.
+// tickLocked starts the ticks, if there are several executors.
 func (y *System) tickLocked() {
 	k := &y.ticker
 	if k.on || len(y.executors) == 1 || y.stepped != nil {

@@ -34,6 +34,7 @@ list() {
 		\bof (which|whom)\b	of which	CONTRIBUTING.md,bench,examples,csrc/test,csrc/explore,*_test.go,scripts
 		\b(has|have) ((the|its|an?) [a-z]+|it|them|f) (called|told|made|done|started|run|woken|sent|freed|given|written)\b	has f called	CONTRIBUTING.md,bench,examples,csrc/test,*_test.go,*.py
 		\b(has|have) the [a-z]+( stack)? (call|run|look|give|act|go on|end) [a-z]	have the native stack call it	bench,examples,*_test.go
+		\b(has|have) ((the|an?|its) [a-z]+|it|them|[a-z]) (wait|go on|begin|end|come|cancel|steal)\b[ .,]	has it end when	CONTRIBUTING.md,bench,examples,csrc/test,csrc/explore,*_test.go
 	LIST
 }
 

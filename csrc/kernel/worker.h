@@ -150,7 +150,8 @@ struct coroi_sections {
 	uint32_t depth[2];    /* by level - 1: how many are open */
 };
 
-/* What the native stack does for a coroutine after that has suspended. run is NULL: nothing. */
+/* What the native stack does for a coroutine after the coroutine has suspended. run is NULL:
+ * nothing. */
 struct coroi_errand {
 	void (*run)(struct coroi_worker *w, void *arg);
 	void *arg;

@@ -7,7 +7,7 @@
  * id. Go frees a gowaiter that was withdrawn, or that is fired and off the list.
  *
  * The header of each object has the calls of the object for Go. A call whose name ends in _gowaiter
- * does at once what its name says, or has the gowaiter wait and returns COROI_WAITS. Where the
+ * does at once what its name says, or makes the gowaiter wait and returns COROI_WAITS. Where the
  * gowaiter may be NULL, the call returns CORO_ETIMEDOUT instead of waiting.
  */
 #ifndef COROI_GOWAIT_H

@@ -28,7 +28,7 @@ func SendActor(to uint64, kind uint32, payload []byte) Status {
 		unsafe.Pointer(unsafe.SliceData(payload)), C.size_t(len(payload))))
 }
 
-// StopActor stops an actor in C; DrainActor has it end when it has handled what it has accepted.
+// StopActor stops an actor in C; DrainActor lets it end when it has handled what it has accepted.
 // Status: OK, Stale, NoMemory.
 func StopActor(a uint64) Status  { crossing(); return Status(C.coro_actor_stop(C.coro_actor(a))) }
 func DrainActor(a uint64) Status { crossing(); return Status(C.coro_actor_drain(C.coro_actor(a))) }

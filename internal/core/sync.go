@@ -263,8 +263,8 @@ func NewCond() (Cond, Status) { return newObject[Cond](C.sizeof_coro_cond) }
 // Destroy is coro_cond_destroy.
 func (c Cond) Destroy() Status { return Status(C.coro_cond_destroy(c.c())) }
 
-// Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked
-// again.
+// Wait makes a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be
+// locked again.
 func (c Cond) Wait(g GoWaiter, m Mutex, by uint64) Status {
 	return Status(C.go_coroi_cond_wait_gowaiter(c.c(), m.c(), C.uint64_t(by), g.g))
 }
@@ -311,7 +311,7 @@ func (l Latch) TryWait() Status {
 // Count is about how often it was called. A zero value may be asked.
 func (l Latch) Count() uint32 { return l.count() }
 
-// Wait has a gowaiter wait until the count is zero.
+// Wait makes a gowaiter wait until the count is zero.
 func (l Latch) Wait(g GoWaiter) Status { return Status(C.coroi_latch_wait_gowaiter(l.c(), g.g)) }
 
 // A Once is a coro_once.
@@ -337,7 +337,7 @@ func (o Once) IsDone() bool {
 // TryBegin is Begin that does not wait.
 func (o Once) TryBegin(by uint64) Status { return o.Begin(GoWaiter{}, by) }
 
-// Begin has a gowaiter wait until it is done: OK. Yours: by is to do it, and then to call End.
+// Begin makes a gowaiter wait until it is done: OK. Yours: by is to do it, and then to call End.
 func (o Once) Begin(g GoWaiter, by uint64) Status {
 	return Status(C.coroi_once_begin_gowaiter(o.c(), C.uint64_t(by), g.g))
 }

@@ -145,9 +145,9 @@ func (j Joinable) Register(id uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }
 
-// Count has the end of j, for which the id is registered, hold a pending-work token. The caller
-// that takes the id from the list ends the token by EndPending. Count returns false, and there is
-// no token, if the end has come.
+// Count sees to it that the end of j, for which the id is registered, holds a pending-work token.
+// The caller that takes the id from the list ends the token by EndPending. Count returns false, and
+// there is no token, if the end has come.
 func (j Joinable) Count(id uint32) bool {
 	word := j.gen | joinGo | uint64(id)
 	return atomic.CompareAndSwapUint64(joinWord(j.r), word, word|C.COROI_JOIN_COUNTED)

@@ -103,7 +103,7 @@ func (p *Pool) Sleeps() bool {
 	return p.sleeper != nil && p.Core.CallsWatch() == core.Asleep
 }
 
-// rouse has w go on, which was idle, if it is the sleeper.
+// rouse lets w go on, which was idle, if it is the sleeper.
 func (p *Pool) rouse(w *worker) {
 	if w == p.sleeper {
 		p.unseen = false

@@ -245,7 +245,7 @@ func (n *Node) keep() {
 	}
 }
 
-// again has keep go on at once.
+// again lets keep go on at once.
 func (n *Node) again() {
 	select {
 	case n.renewNow <- struct{}{}:
