@@ -423,7 +423,7 @@ static inline struct coroi_worker *coroi_threadless(struct coro_scheduler *s)
 /* coroi_is_lenders - w is lent, and r is the coroutine for whose end the lender waits. */
 static inline bool coroi_is_lenders(const struct coroi_worker *w, const struct coroi_rec *r)
 {
-	return w->lent && r == *w->lender;
+	return coroi_unlikely(w->lent) && r == *w->lender;
 }
 
 /* coroi_is_dedicated - w steals nothing, and nothing is stolen from it. */
