@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,11 +201,12 @@ func TestTheFunctionOfWatchIsTheWatchers(t *testing.T) {
 				y, err := New(Executors(1), OnFailure(func(f *Failure) { failed = append(failed, f.Actor) }))
 				require.NoError(t, err)
 				target := spawn(t, y, nothing[int])
-				called, told := 0, 0
+				called := 0
+				var told atomic.Int32 // Waiting ones run at once
 				for i := range 3 {
 					w := spawn(t, y, func(c *Context[int], m int) error {
 						if m == 2 {
-							told++
+							told.Add(1)
 							return nil
 						}
 						_, err := c.Watch(target, func(Ended) int {
@@ -221,7 +223,7 @@ func TestTheFunctionOfWatchIsTheWatchers(t *testing.T) {
 				target.Stop()
 				<-target.Done()
 				rest(t, y)
-				require.Equal(t, 2, told, "those before and behind are told")
+				require.EqualValues(t, 2, told.Load(), "those before and behind are told")
 				require.Equal(t, 1, called)
 				require.Equal(t, []string{"w1"}, failed)
 				require.Zero(t, y.Stats().Dead, "there was no message")

@@ -49,6 +49,18 @@ func (k *handClock) timers() int {
 	return len(k.timed)
 }
 
+// hasTimer tells whether there is a timer that d makes fire.
+func (k *handClock) hasTimer(d time.Duration) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for a := range k.timed {
+		if a.at <= k.at+d {
+			return true
+		}
+	}
+	return false
+}
+
 // advance has d pass, and rests after each timer.
 func (k *handClock) advance(t *testing.T, y *System, d time.Duration) {
 	until := k.now() + d

@@ -72,7 +72,7 @@ func TestTheTimersOfAStateEndWithIt(t *testing.T) {
 			for range 100 {
 				require.NoError(t, r.Tell(-1))
 				if kind == "after a back-off" {
-					backsOff := func() bool { return y.laters.Load() == 1 }
+					backsOff := func() bool { return k.hasTimer(1) }
 					require.Eventually(t, backsOff, time.Minute, time.Microsecond)
 					k.pass(1)
 				}
