@@ -11,9 +11,9 @@ import (
 )
 
 // An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker
-// (csrc/border/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
-// set of executors, goroutines that resume bodies in turn. Each has a queue and a next one of its
-// own, from which the others steal when they have nothing.
+// (csrc/border/goworker.h): wake-ups, joins and the end go through it as through the others. Here
+// it is a set of executors, goroutines that resume bodies in turn. Each has a queue and a next one
+// of its own, from which the others steal when they have nothing.
 //
 // The pool is awake in the core's sense while one executor is active. The last executor to become
 // idle parks the pool, with a second look; a caller that has something for a parked pool rings the

@@ -60,10 +60,10 @@ const callWaits = core.LendNone + 1
 //
 // The context belongs to the coroutine, as that of StartContext does: its end cancels the
 // coroutine. If the coroutine computes then, Call returns when it ends or suspends. Its result
-// stands, if it ends with one; else Call returns the cause of the context, and the canceled coroutine
-// goes on to its end. It may still use the memory that the argument has the address of. So where ctx
-// may end, use StartContext, wait for the Task with context.WithoutCancel(ctx), and free the memory
-// then. A context with a deadline costs as much as some ten cgo calls more.
+// stands, if it ends with one; else Call returns the cause of the context, and the canceled
+// coroutine goes on to its end. It may still use the memory that the argument has the address of.
+// So where ctx may end, use StartContext, wait for the Task with context.WithoutCancel(ctx), and
+// free the memory then. A context with a deadline costs as much as some ten cgo calls more.
 //
 // The errors are those of StartContext and Task.Wait. Within a Go body, Call holds its executor, as
 // Task.Wait does. Within a Go function that was called inline, the coroutine runs on the worker

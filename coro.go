@@ -21,9 +21,10 @@
 // A [Func] is a C function with the Go types of its argument and result. A [Scheduler] has worker
 // threads, which are neither goroutines nor Go's threads. [Func.Spawn], [Func.SpawnN] and [Batch]
 // hand coroutines over without a cgo call. [Func.Start] starts one whose result a [Task] waits for,
-// and [Func.Call] runs one on the goroutine's own thread ([docs/border.md]). A [Group] is tasks that
-// end together. Chan, Mutex and the others are between coroutines, C or Go, and goroutines. Package
-// generator resumes single C coroutines by hand, and corotest finds what tests leave behind.
+// and [Func.Call] runs one on the goroutine's own thread ([docs/border.md]). A [Group] is tasks
+// that end together. Chan, Mutex and the others are between coroutines, C or Go, and goroutines.
+// Package generator resumes single C coroutines by hand, and corotest finds what tests leave
+// behind.
 //
 // Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest.
 // The command github.com/organzine/coro/cmd/coro writes that header next to your code.

@@ -9,7 +9,8 @@ import (
 	"github.com/organzine/coro/internal/core"
 )
 
-// pool.go - what a scheduler keeps for its coroutines, stacks and records: limits, figures, trimming.
+// pool.go - what a scheduler keeps for its coroutines, stacks and records: limits, figures,
+// trimming.
 
 // A coroutine is made of 16 to 64 bytes in a queue from spawn to start; a record of 128 bytes from
 // then to its end (from spawn on, if it is joined, or has more than 8 bytes of argument); and a
@@ -26,8 +27,8 @@ const (
 )
 
 // WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise:
-// StackMin to StackMax, rounded up to a power of two. Without it that is StackDefault, 16 KiB: enough
-// for code of its own, and often too little for a C library.
+// StackMin to StackMax, rounded up to a power of two. Without it that is StackDefault, 16 KiB:
+// enough for code of its own, and often too little for a C library.
 func WithStack(bytes int) Option {
 	return number("WithStack", bytes, StackMin, StackMax, func(c *config) { c.Stack = bytes })
 }
@@ -93,8 +94,8 @@ type Stats struct {
 
 	// Of those that ended: before they started, and why.
 	Unstarted struct {
-		// there was no stack for them (WithStackLimit, or the system refused memory), and none
-		// could come any more
+		// there was no stack for them (WithStackLimit, or the system refused memory), and
+		// none could come any more
 		NoStack  uint64
 		Canceled uint64 // canceled alone: by Cancel, a context or a group
 		Closed   uint64 // canceled with their scheduler, by Close
@@ -131,8 +132,8 @@ type Stats struct {
 		Count   uint64
 		Time    time.Duration // about how long all took
 		Longest time.Duration // of those that were timed
-		// functions of the process that have broken the promise of FuncBrief, and are brief no
-		// longer
+		// functions of the process that have broken the promise of FuncBrief, and are brief
+		// no longer
 		Late int
 	}
 
@@ -140,8 +141,8 @@ type Stats struct {
 	// memory. After Close it is 0.
 	AcceptPauses uint64
 
-	// Calls of hooks (WithStallHook and its like, actorc.Receiver.Ended) that have panicked, or have
-	// called runtime.Goexit. The first one of each hook is logged, by slog.
+	// Calls of hooks (WithStallHook and its like, actorc.Receiver.Ended) that have panicked, or
+	// have called runtime.Goexit. The first one of each hook is logged, by slog.
 	HookFailures uint64
 
 	// Mapped, and of them in the common pool: each worker has up to 64 more in hand.
@@ -153,7 +154,8 @@ type Stats struct {
 
 	// Dense coroutines, see FuncDense.
 	Dense struct {
-		// bytes mapped for frames that were copied out, and for what their coroutines wait with
+		// bytes mapped for frames that were copied out, and for what their coroutines wait
+		// with
 		Bytes     int
 		Blocks    int // of them in use, about one for each coroutine that was copied out
 		P50, P99  int // bytes of such a block

@@ -47,9 +47,9 @@ func (s *actor) name() string {
 // the actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m was
 // not accepted. A message that was accepted is handled, or becomes a dead letter.
 //
-// Within a behaviour Tell costs less than a cgo call, from another goroutine somewhat more. A turn that sends into
-// a mailbox of more than 256 messages ends after this message; another goroutine lets others run
-// (runtime.Gosched), once for each 64 messages.
+// Within a behaviour Tell costs less than a cgo call, from another goroutine somewhat more. A turn
+// that sends into a mailbox of more than 256 messages ends after this message; another goroutine
+// lets others run (runtime.Gosched), once for each 64 messages.
 func (r Ref[M]) Tell(m M) error {
 	c := r.c
 	if c == nil {

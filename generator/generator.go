@@ -40,8 +40,8 @@ func refused(what string, value any, reason string, args ...any) error {
 // The body runs on the calling goroutine's thread until it calls coro_yield_value or returns, and
 // passes one number each way each time. It must not call into Go, and scheduler calls in it return
 // CORO_EPERM. A Resume costs a cgo call and two switches, about 40 ns. A Generator is for one
-// goroutine at a time; a second one gets coro.ErrBusy. A method of a zero value panics. A copy is the
-// same generator.
+// goroutine at a time; a second one gets coro.ErrBusy. A method of a zero value panics. A copy is
+// the same generator.
 type Generator struct {
 	self   *Generator // the original, which a copy keeps alive and stands for; nil: a zero value
 	core   core.Coroutine
@@ -51,9 +51,9 @@ type Generator struct {
 	leak   *leak.Flag // nil: nobody verifies
 }
 
-// New makes a generator of a C function. arg is the number given to the body as its void pointer: the
-// address of C memory, a handle, or 0. stack is in bytes, coro.StackMin to coro.StackMax, or 0 for
-// coro.StackDefault. It returns a *coro.OptionError, coro.ErrNoMemory or coro.ErrNoCgo.
+// New makes a generator of a C function. arg is the number given to the body as its void pointer:
+// the address of C memory, a handle, or 0. stack is in bytes, coro.StackMin to coro.StackMax, or 0
+// for coro.StackDefault. It returns a *coro.OptionError, coro.ErrNoMemory or coro.ErrNoCgo.
 func New(body unsafe.Pointer, arg uintptr, stack int) (*Generator, error) {
 	switch {
 	case !core.Available:

@@ -1,6 +1,6 @@
 // Package actorc is the Go side of the actors in C ([docs/actors.md]): Go sends to them and asks
-// them, and handles the messages of some. It joins them with the actors of package actor: each sends
-// to the other as to its own.
+// them, and handles the messages of some. It joins them with the actors of package actor: each
+// sends to the other as to its own.
 //
 // [docs/actors.md]: https://github.com/organzine/coro/blob/main/docs/actors.md
 package actorc
@@ -18,8 +18,8 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
-// The pauses of Send while the mailbox in C is full: the first, about as long as an actor in C takes
-// for a full mailbox, and the longest. Of tells them: no figure.
+// The pauses of Send while the mailbox in C is full: the first, about as long as an actor in C
+// takes for a full mailbox, and the longest. Of tells them: no figure.
 const (
 	pauseLeast = 50 * time.Microsecond
 	pauseMost  = 10 * time.Millisecond

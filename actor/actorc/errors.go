@@ -21,8 +21,8 @@ var (
 		"send again later", Err: actor.ErrFull}
 	// ErrNoAnswer: the actor has handled the question without an answer, or will not handle it.
 	ErrNoAnswer = errors.New("actorc: the actor has given no answer")
-	// ErrAnswered: the question was answered already, or nobody waits for the answer any more. It
-	// is an actor.ErrAnswered, too.
+	// ErrAnswered: the question was answered already, or nobody waits for the answer any more.
+	// It is an actor.ErrAnswered, too.
 	ErrAnswered error = &ctxerr.Sentinel{Text: "actorc: answered already, or given up by the one " +
 		"that has asked: answer once", Err: actor.ErrAnswered}
 	// ErrAnswerSize: the actor's answer has not the size of the type that was asked for.

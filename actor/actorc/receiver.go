@@ -79,8 +79,8 @@ type Receiver interface {
 	Ended()
 }
 
-// Spawn makes an actor of s whose messages r handles. C coroutines, other actors in C and Go send to
-// it as to any actor in C. [In] makes one of a Ref. It costs some 2 µs. Errors: coro.ErrClosed,
+// Spawn makes an actor of s whose messages r handles. C coroutines, other actors in C and Go send
+// to it as to any actor in C. [In] makes one of a Ref. It costs some 2 µs. Errors: coro.ErrClosed,
 // coro.ErrNoMemory, coro.ErrBubble.
 func Spawn(s *coro.Scheduler, r Receiver) (Actor, error) {
 	if r == nil {

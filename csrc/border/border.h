@@ -1,6 +1,7 @@
 /*
- * border.h - the border's interface for the rooms above it, as kernel/kernel.h is the kernel's. They
- * include no other header of the border, and use no other name of it: scripts/rooms.sh checks both.
+ * border.h - the border's interface for the rooms above it, as kernel/kernel.h is the kernel's.
+ * They include no other header of the border, and use no other name of it: scripts/rooms.sh checks
+ * both.
  *
  *   coroi_bell_ring      tell Go that there is something to look at
  *   coroi_brief_declare, coroi_is_brief   functions that any thread may run

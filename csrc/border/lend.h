@@ -255,8 +255,8 @@ bool coroi_lend_inside(const struct coroi_worker *w);
 /* -------------------------------------------------------------------------------------- tasks */
 
 /* coroi_task_promise - the function by whose promise the task (kernel/task.h) with that argument is
- * brief, or is not. Set once, by a constructor of the room whose tasks they are. The task waits in a
- * queue, in whose door the caller is. */
+ * brief, or is not. Set once, by a constructor of the room whose tasks they are. The task waits
+ * in a queue, in whose door the caller is. */
 extern coro_fn (*coroi_task_promise)(uint64_t arg);
 
 /*

@@ -13,8 +13,8 @@
  *
  * All are sequentially consistent: the claimer sees the new bed, or the own thread sees WOKEN.
  *
- * While the worker is lent (border/lend.h), its lender may open the set. The own thread may wake for
- * a deadline meanwhile, and sleep again: it acquires `open` before it reads the descriptors.
+ * While the worker is lent (border/lend.h), its lender may open the set. The own thread may wake
+ * for a deadline meanwhile, and sleep again: it acquires `open` before it reads the descriptors.
  *
  * The set is woken by its bell, an eventfd that is level-triggered: other threads look into the set
  * too (poll), and would take an edge that is meant for the sleeper. The own thread alone clears the

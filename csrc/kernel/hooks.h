@@ -7,8 +7,8 @@
  * at points that a test leads to which is there anyhow: a worker is lent, a list has calls, a
  * coroutine ends in an unusual way, a thread has said that it wants to be asked.
  *
- * No function takes a door or a lock in which it is called. A function blocks only if it is said
- * that it may.
+ * A function that is called in a door or a lock does not leave it. A function blocks only where its
+ * comment says that it may.
  */
 #ifndef COROI_HOOKS_H
 #define COROI_HOOKS_H
@@ -45,21 +45,21 @@ struct coroi_hooks {
 	 * native stack, before an errand (run.h). Thread: w, in no door. */
 	void (*suspended)(struct coroi_worker *w);
 
-	/* me, for whose end the lender waits (coroi_is_lenders), has ended, or does so unstarted. Its
-	 * end is told others afterwards. Called by: the run loop, and nostack.c. Thread: w, in its
-	 * door. */
+	/* me, for whose end the lender waits (coroi_is_lenders), has ended, or does so unstarted.
+	 * Others are told of its end afterwards. Called by: the run loop, and nostack.c. Thread: w,
+	 * in its door. */
 	void (*ended_locked)(struct coroi_worker *w, struct coroi_rec *me);
 
 	/* The current coroutine is about to be where thieves get at it, and wants a child with that
-	 * function to begin ahead of the queue. Called by: coro_spawn_first. Thread: w, in its door.
-	 * Returns: may the child begin here? */
+	 * function to begin ahead of the queue. Called by: coro_spawn_first. Thread: w, in its
+	 * door. Returns: may the child begin here? */
 	bool (*may_begin_locked)(struct coroi_worker *w, coro_fn fn);
 
 	/* ---- a thread that wants to be asked about what it wakes (coroi_waker_tls is not NULL) */
 
-	/* A wake-up of r, whose function is fn, is about to be pushed to w. Called by: coro_wake and
-	 * its like. Thread: any, in a door or not. Returns: true: it is not to be pushed, but will be
-	 * delivered by the callee (coroi_remote_wake_locked). */
+	/* A wake-up of r, whose function is fn, is about to be pushed to w. Called by: coro_wake
+	 * and its like. Thread: any, in a door or not. Returns: true: it is not to be pushed, but
+	 * the callee will deliver it (coroi_remote_wake_locked). */
 	bool (*wakes)(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn);
 
 	/* The thread, no worker of the scheduler, has been counted at *count (wait.c), and what

@@ -1,7 +1,7 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package core compiles the C core of coro, which lies in csrc, and binds it: it has all that Go calls
-// of the core.
+// Package core compiles the C core of coro, which lies in csrc, and binds it: it has all that Go
+// calls of the core.
 //
 // Integers go to C and come back. C keeps no Go pointer. [Submitter], the hot way in, makes no cgo
 // call: it fills batches and records in, and pushes them to a worker's inbox with Go's own atomics.

@@ -119,8 +119,8 @@ func needsTimeToBuild(t *testing.T) {
 	}
 }
 
-// A user's program is built and run in each way that go offers. Each way compiles the core again, so
-// only the shared library is built where CORO_TEST_BUILDS is not set, as by make test-builds.
+// A user's program is built and run in each way that go offers. Each way compiles the core again,
+// so only the shared library is built where CORO_TEST_BUILDS is not set, as by make test-builds.
 func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 	o := ours(t, map[string]string{"library.go": outsideLibrary})
 	for _, way := range []struct {

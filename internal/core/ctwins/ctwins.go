@@ -1,7 +1,7 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package ctwins calls the C halves of the steps that internal/core/twins.go does in Go, for the test that
-// compares the two. Nothing but that test imports it.
+// Package ctwins calls the C halves of the steps that internal/core/twins.go does in Go, for the
+// test that compares the two. Nothing but that test imports it.
 package ctwins
 
 /*
