@@ -17,8 +17,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The most files in a circle, by room.
-limits="base 2 kernel 13 border 2 sync 2 io 2 actor 2 dispatch 1"
+# The most files in a circle, by room. In the kernel two are fork and door: an owner that serves a
+# thief in its door gives it a fork.
+limits="base 2 kernel 15 border 2 sync 2 io 2 actor 2 dispatch 1"
 
 # floors ROOT [arrows] - the table of the core in ROOT/csrc; what is wrong begins with "wrong:".
 floors() {

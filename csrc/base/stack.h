@@ -37,6 +37,7 @@ struct coroi_stack {
 	struct coroi_stack *next;  /* in the pool's list of idle or hollow ones */
 	struct coroi_arena *arena;
 	void *back; /* the context on `below` that continues then */
+	void *away; /* the kernel's: forks that have left this stack (fork.h) */
 	uint8_t class;
 	/* class of the runnables that a run loop on this stack takes: `class`, but COROI_DENSE on
 	 * a shared stack */

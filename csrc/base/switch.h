@@ -42,6 +42,12 @@ int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
  * not return. */
 int coroi_call_on(void **save, void *top, intptr_t value, int (*fn)(intptr_t));
 
+/* coroi_fork_call - save the present context in *save, and call fn(arg, result) below it. Returns:
+ * 0: fn has returned; 1: coroi_fork_return was called with what *save holds. coroi_fork_return gives
+ * up all frames below that context, on this stack or on others that were called from there. */
+int coroi_fork_call(void **save, void (*fn)(void *arg, void *result), void *arg, void *result);
+void coroi_fork_return(void *to) __attribute__((noreturn));
+
 /* coroi_swap - coroi_switch without a door. */
 int coroi_swap(void **save, void *to, intptr_t value);
 

@@ -131,6 +131,49 @@ coroi_call_on:
 	.cfi_endproc
 	.size	coroi_call_on, .-coroi_call_on
 
+/* int coroi_fork_call(void **save, void (*fn)(void *, void *), void *arg, void *result) */
+	.globl	coroi_fork_call
+	.hidden	coroi_fork_call
+	.type	coroi_fork_call, @function
+	.p2align 5
+coroi_fork_call:
+	.cfi_startproc
+	SAVE
+	movq	%rsi, %rax
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	callq	*%rax
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	xorl	%eax, %eax
+	RESTORE
+	ret
+	.cfi_endproc
+	.size	coroi_fork_call, .-coroi_fork_call
+
+/* void coroi_fork_return(void *to): a return of the coroi_fork_call that has saved `to`. */
+	.globl	coroi_fork_return
+	.hidden	coroi_fork_return
+	.type	coroi_fork_return, @function
+	.p2align 5
+coroi_fork_return:
+	.cfi_startproc
+	movq	%rdi, %rsp
+	.cfi_def_cfa %rsp, 56
+	.cfi_rel_offset %r15, 0
+	.cfi_rel_offset %r14, 8
+	.cfi_rel_offset %r13, 16
+	.cfi_rel_offset %r12, 24
+	.cfi_rel_offset %rbx, 32
+	.cfi_rel_offset %rbp, 40
+	movl	$1, %eax
+	RESTORE
+	ret
+	.cfi_endproc
+	.size	coroi_fork_return, .-coroi_fork_return
+
 /*
  * How functions marked COROI_RETURNS_AFTER_SWITCH return. The name is the compiler's. It is weak:
  * the rest of a program may have a definition of its own, which serves as well.

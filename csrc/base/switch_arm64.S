@@ -156,6 +156,28 @@ FUNCTION coroi_call_on
 	ret
 END coroi_call_on
 
+/* int coroi_fork_call(void **save, void (*fn)(void *, void *), void *arg, void *result) */
+FUNCTION coroi_fork_call
+	SAVE
+	mov	x9, x1
+	mov	x0, x2
+	mov	x1, x3
+	blr	x9
+	mov	x0, xzr
+	RESTORE
+	ret
+END coroi_fork_call
+
+/* void coroi_fork_return(void *to): a return of the coroi_fork_call that has saved `to`. */
+FUNCTION coroi_fork_return
+	mov	sp, x0
+	.cfi_def_cfa sp, 160
+	SAVED
+	mov	x0, #1
+	RESTORE
+	ret
+END coroi_fork_return
+
 /* int coroi_swap(void **save, void *to, intptr_t value) */
 FUNCTION coroi_swap
 	SAVE

@@ -650,6 +650,7 @@ int coro_shield_begin(uint64_t deadline);
 int coro_shield_end(void);
 
 #include "coro_body.h"
+#include "coro_fork.h"
 #include "coro_sync.h"
 #include "coro_go.h"
 #include "coro_scheduler.h"

@@ -134,6 +134,7 @@ int coro_scheduler_host_leave(coro_scheduler *s);
 #define CORO_WAIT_KINDS(X)                            \
 	X(PARK, 'p', "park")                          \
 	X(JOIN, 'j', "join")                          \
+	X(FORK, 'f', "fork")                          \
 	X(CALL, 'g', "call")                          \
 	X(SLEEP, 't', "sleep")                        \
 	X(BLOCKING, 'b', "blocking call")             \

@@ -2,6 +2,8 @@
 /* deque.c - see deque.h. */
 #include "kernel/deque.h"
 
+#include "kernel/inlined.h"
+
 #include <string.h>
 
 /* So a ring of that many entries never has to grow, and its size in bytes never overflows. */
@@ -93,10 +95,12 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 	return r->code == CORO_OK ? coroi_runnable_started(r) : coroi_runnable_coded(r);
 }
 
-static inline bool is_pinned(uint64_t runnable)
+static bool is_pinned(uint64_t runnable)
 {
-	return coroi_runnable_has_record(runnable) &&
-	       coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
+	if (!coroi_runnable_has_record(runnable))
+		return false;
+	const struct coroi_rec *r = coroi_runnable_record(runnable);
+	return r->flags & COROI_F_PINNED || coroi_inlined_stays(r);
 }
 
 /* give_of_ring - move up to `most` from the back to out; pinned coroutines among them close up.
@@ -151,9 +155,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 	at_store_rlx(&d->given, d->given + n);
 	for (uint32_t i = 0; i < n; i++)
 		if (coroi_runnable_has_record(out[i].runnable)) {
-			/* Release; pairs with the acquire in coroi_remote_wake_locked (WKC3 of
-			 * wait.c), which may run in t's door, locked by another thief. */
-			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
+			coroi_inlined_move_locked(coroi_runnable_record(out[i].runnable), t);
 			COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));
 		}
 	return n;

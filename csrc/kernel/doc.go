@@ -7,8 +7,8 @@
 // behind an asymmetric lock, its door (door.h). What other threads hand to a worker comes through
 // its inbox (inbox.h).
 //
-// The files run, wait, join, timer, dense, idle and steal call each other. They are one thing, the
-// run ring: they choose what runs, suspend it, resume it, and put workers to sleep.
+// The files run, wait, join, fork, timer, dense, idle and steal call each other. They are one thing,
+// the run ring: they choose what runs, suspend it, resume it, and put workers to sleep.
 //
 // The rooms above include kernel.h, which lists the names that they may use. The border alone
 // includes all headers; and what the kernel asks of it is in hooks.h.

@@ -3,6 +3,7 @@
 #include "kernel/door.h"
 
 #include "kernel/deque.h"
+#include "kernel/fork.h"
 
 /* serve - DRO4: the owner gives the thief what it wants. */
 static void serve(struct coroi_worker *w, uint32_t thief)
@@ -13,9 +14,8 @@ static void serve(struct coroi_worker *w, uint32_t thief)
 		return;
 	}
 	struct coroi_worker *t = &w->sched->worker[thief];
-	uint32_t half = coroi_deque_length(&w->queue) / 2, wants = at_load_rlx(&t->steal_buf.wants);
-	at_store_rlx(&t->steal_buf.count,
-		     coroi_deque_give(w, t->id, t->steal_buf.entry, half < wants ? half : wants));
+	uint32_t half = coroi_deque_length(&w->queue) / 2;
+	at_store_rlx(&t->steal_buf.count, coroi_give_locked(w, t, half));
 }
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)

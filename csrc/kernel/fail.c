@@ -24,7 +24,7 @@ void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 {
 	if (coroi_unlikely(coroi_hooks.fails(r, f)))
 		return;
-	if (!(r->flags & COROI_F_JOINABLE)) { /* nobody will ask */
+	if (!(r->flags & COROI_F_JOINABLE) && !(r->more & COROI_M_FORK)) { /* nobody will ask */
 		coroi_release(f.text);
 		return;
 	}

@@ -80,7 +80,8 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->is_main = o->flags & CORO_MAIN_WORKER && id + 1 == s->workers;
 	w->kept = w->is_main;
 	w->thread.cpu = o->cpus && !w->is_main ? o->cpus[id % o->cpu_count] : -1;
-	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
+	w->forks.ring = coroi_alloc(COROI_FORKS_MOST * sizeof *w->forks.ring, COROI_LINE);
+	if (!w->forks.ring || coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
 	    coroi_stack_cache_init(&w->stacks, &s->stacks,
 				   o->stack_cache ? o->stack_cache : COROI_STACK_CACHE))
 		return CORO_ENOMEM;
@@ -129,6 +130,7 @@ static void free_workers(struct coro_scheduler *s)
 	for (uint32_t i = 0; s->worker && i < s->workers; i++) {
 		struct coroi_worker *w = &s->worker[i];
 		coroi_deque_destroy(&w->queue);
+		coroi_release(w->forks.ring);
 		coroi_dense_close(w);
 		coroi_stack_cache_destroy(&w->stacks);
 		coroi_release(w->steal.seen);

@@ -2,6 +2,7 @@
 /* nostack.c - see nostack.h. */
 #include "kernel/nostack.h"
 
+#include "kernel/fork.h"
 #include "kernel/hooks.h"
 
 #include <string.h>
@@ -13,6 +14,14 @@ uint64_t coroi_moves(const struct coro_scheduler *s, bool rest)
 	for (uint32_t i = 0; i < s->workers; i++)
 		n += coroi_turns(&s->worker[i]) + at_load_rlx(&s->worker[i].count.remote_wakes);
 	return n << 2 | 2 | rest;
+}
+
+void coroi_tell_unstarted_locked(struct coroi_worker *w, coro_fn fn, uint64_t arg, int status)
+{
+	if (fn == coroi_fork_run)
+		coroi_fork_unstarted_locked(w, arg, status);
+	else
+		coroi_hooks.unstarted_locked(w, fn, arg, status);
 }
 
 void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uint8_t why)
@@ -30,7 +39,7 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 		coroi_hooks.ended_locked(w, r);
 	uint64_t arg;
 	memcpy(&arg, coroi_cold(r)->payload, sizeof arg);
-	coroi_hooks.unstarted_locked(w, r->fn, arg, coroi_join_status(r));
+	coroi_tell_unstarted_locked(w, r->fn, arg, coroi_join_status(r));
 	coroi_end_locked(w, r);
 }
 
@@ -148,6 +157,8 @@ static void take_down(struct coroi_rec *r, void *ctx)
 			c->joiners++;
 		else
 			c->fresh++;
+	} else if (at_load_rlx(&r->waits) == CORO_WAIT_FORK && state != COROI_ACTIVE) {
+		/* It waits for its child, which is one of s, and has no registration. */
 	} else if ((state == COROI_WAITING || state == COROI_COMMITTED) &&
 		   at_load_rlx(&r->waits) == CORO_WAIT_JOIN) {
 		c->joiners++;

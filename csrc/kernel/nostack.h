@@ -37,6 +37,11 @@ uint64_t coroi_moves(const struct coro_scheduler *s, bool rest);
  * pending. Thread: w's, on its native stack, in no door. Returns: true if something can run. */
 bool coroi_find_stack(struct coroi_worker *w, bool rest);
 
+/* coroi_tell_unstarted_locked - a coroutine with that function and that argument ends without having
+ * run: tell those who count such ends. */
+COROI_COLD void coroi_tell_unstarted_locked(struct coroi_worker *w, coro_fn fn, uint64_t arg,
+					    int status);
+
 /* coroi_end_unstarted_locked - r ends at home here, and has never run. why: COROI_F_NO_STACK or
  * COROI_F_CANCELED. */
 COROI_COLD void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r,

@@ -2,6 +2,7 @@
 /* nowait.c - see nowait.h. */
 #include "kernel/nowait.h"
 
+#include "kernel/fork.h"
 #include "kernel/inner.h"
 #include "kernel/run.h"
 #include "kernel/slab.h"
@@ -35,11 +36,12 @@ coro_nowait_hook coro_nowait_on_error(coro_nowait_hook now)
 
 static void report(struct coroi_worker *w, const char *call)
 {
-	coro_nowait_report r = {.where = w->sections.where[w->nowait - 1],
+	uint8_t level = w->nowait & COROI_LEVELS;
+	coro_nowait_report r = {.where = w->sections.where[level - 1],
 				.call = call,
 				.fn = coroi_user_fn(w->current),
 				.worker = w->id,
-				.finite = w->nowait == COROI_SECTION_FINITE};
+				.finite = level == COROI_SECTION_FINITE};
 	/* acquire, pairs with the exchange: what the hook needs, and was written before, is seen */
 	at_load_acq (&hook)(&r);
 }
@@ -59,9 +61,11 @@ static void set_level(struct coroi_worker *w)
 {
 	const uint32_t *depth = w->sections.depth;
 
-	at_store_rlx(&w->nowait, depth[COROI_SECTION_NOWAIT - 1]   ? COROI_SECTION_NOWAIT
-				 : depth[COROI_SECTION_FINITE - 1] ? COROI_SECTION_FINITE
-								   : 0);
+	uint8_t level = depth[COROI_SECTION_NOWAIT - 1]   ? COROI_SECTION_NOWAIT
+			: depth[COROI_SECTION_FINITE - 1] ? COROI_SECTION_FINITE
+							  : 0;
+
+	at_store_rlx(&w->nowait, (w->nowait & COROI_HOLDS_FORKS) | level);
 }
 
 struct coroi_sections coroi_sections_leave(struct coroi_worker *w)
@@ -85,8 +89,10 @@ COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_
 					   uint64_t runnable)
 {
 	struct coroi_sections open = coroi_sections_leave(w);
+	coro_fork *forks = coroi_forks_leave_locked(w, me);
 	int code = coroi_suspend_locked(w, me, runnable ? runnable : coroi_pick_locked(w));
 
+	coroi_forks_return(forks);
 	coroi_sections_return(&open);
 	return code;
 }

@@ -7,6 +7,7 @@
  * another worker by an errand (run.h): the native stack does it, after the coroutine has suspended.
  */
 #include "kernel/dense.h"
+#include "kernel/inlined.h"
 #include "kernel/nowait.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
@@ -40,9 +41,17 @@ static int move(struct coroi_worker *w, struct coroi_rec *me, uint32_t to)
 	struct coroi_sections open = coroi_sections_leave(w);
 
 	coroi_door_enter(w);
+	coro_fork *forks = coroi_forks_leave_locked(w, me);
 	int status = coroi_errand_locked(w, me, migrate, &m);
+	coroi_forks_return(forks);
 	coroi_sections_return(&open);
 	return status;
+}
+
+/* stays - me cannot move: it is dense, or runs on the stack of a parent that is pinned. */
+static bool stays(const struct coroi_rec *me)
+{
+	return coroi_is_dense(me) || coroi_inlined_is_pinned(me);
 }
 
 int coro_pin(uint32_t worker)
@@ -54,7 +63,7 @@ int coro_pin(uint32_t worker)
 		return CORO_EPERM;
 	if (worker != CORO_HERE && worker >= w->sched->workers)
 		return CORO_EINVAL;
-	if (coroi_is_dense(me))
+	if (stays(me))
 		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
 	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin", COROI_BOUNDED))
 		return CORO_ENOWAIT;
@@ -71,7 +80,7 @@ int coro_unpin(void)
 
 	if (!me)
 		return CORO_EPERM;
-	if (!coroi_is_dense(me))
+	if (!stays(me))
 		at_store_rlx(&me->flags, (uint8_t)(me->flags & ~COROI_F_PINNED));
 	return CORO_OK;
 }

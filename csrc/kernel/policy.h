@@ -175,6 +175,15 @@
  * judgement. */
 #define COROI_PREEMPTED_NS 20000
 
+/* ------------------------------------------------------------------------- forks (fork.h) */
+
+/* Forks that a worker keeps for thieves: a power of two. Of more, the oldest become coroutines. By
+ * judgement: a tree has one for each level or each child, and the ring is 8 KiB. */
+#define COROI_FORKS_MOST 1024
+/* Parents on the stack of a coroutine that a thief takes, which it walks over in the door, some ns
+ * each. By judgement: a tree of 2^64 leaves is as high. */
+#define COROI_INLINED_MOST 64
+
 /* ----------------------------------------------------------------------- turns and their time */
 
 /* The look clock (turnclock.h). ns: looks are about as far apart. A look takes 50 ns, 0.1 % of

@@ -65,6 +65,11 @@ enum {
 	COROI_M_OUTSIDE = 8,
 	/* It was named (COROI_F_NAMED): it may own a lock at its end. */
 	COROI_M_OWNER = 16,
+	/* A parent has called the coroutine, and is below it on its stack: see inlined.h. */
+	COROI_M_INLINED = 32,
+	/* Such a parent: `next` is its child. */
+	COROI_M_INLINES = 64,
+	COROI_M_FORK = 128, /* the child of a fork (fork.h), INLINED or not */
 };
 
 /* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED
@@ -88,7 +93,7 @@ struct coroi_rec {
 	uint64_t wake;
 	/* The link in one list at a time: a node of an inbox or undelivered (spawn, moved),
 	 * spilled, awaiting a stack, or `done` of gobell.h. While a timer is armed: the two links
-	 * of timer.h. */
+	 * of timer.h. Of COROI_M_INLINES: the child. */
 	uint64_t next;
 	uint64_t wake_next; /* link in an inbox, of a remote wake */
 

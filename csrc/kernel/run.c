@@ -380,8 +380,8 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 	if (coroi_runnable_has_record(runnable)) {
 		coroi_end_unstarted_locked(w, coroi_runnable_record(runnable), COROI_F_CANCELED);
 	} else {
-		coroi_hooks.unstarted_locked(w, coroi_runnable_fn(runnable),
-					     *coroi_deque_popped_arg(&w->queue), CORO_ECANCELED);
+		coroi_tell_unstarted_locked(w, coroi_runnable_fn(runnable),
+					    *coroi_deque_popped_arg(&w->queue), CORO_ECANCELED);
 		at_bump(&w->ends.closed);
 		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 		coroi_mags_earn(&w->mags);
@@ -578,7 +578,9 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
  * had deferred: tell those who count such ends. A task returns with nothing deferred. */
 COROI_COLD static void tell_end(struct coroi_rec *me)
 {
-	if (coroi_is_task(me))
+	if (me->fn == coroi_fork_run)
+		coroi_fork_ended(me);
+	else if (coroi_is_task(me))
 		coroi_tasks.ended(coroi_cold(me)->payload, me->flags & COROI_F_ABORTED);
 	else
 		coroi_hooks.ended(me);
@@ -604,7 +606,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
 			if (coroi_self()->nowait)
 				/* before the deferred functions, which may wait */
-				coroi_nowait_ended(coroi_self());
+				coroi_returned_unusually(coroi_self(), false);
 			coroi_end_extras();
 			tell_end(coroi_self()->current);
 		}
@@ -628,7 +630,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		}
 		if (coroi_unlikely(w->nowait)) {
 			coroi_door_leave(w);
-			coroi_nowait_ended(w);
+			coroi_returned_unusually(w, false);
 			coroi_door_enter(w);
 		}
 		if (coroi_unlikely(coroi_is_lenders(w, me)))
@@ -686,6 +688,8 @@ bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct 
 void coroi_exit(struct coroi_worker *w)
 {
 	struct coroi_rec *me = w->current;
+
+	coroi_fork_exit(w);
 	struct coroi_stack *own = coroi_stack_own(me->stack);
 
 	coroi_stack_restart(own, own->top, loop_start, (intptr_t)me | FINISH);

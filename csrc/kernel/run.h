@@ -1,8 +1,8 @@
 /*
  * run.h - the run loop: it chooses what runs next, and switches to it.
  *
- * The files run, wait, join, timer, dense, idle and steal call each other. They are one thing, the
- * run ring, and are read together.
+ * The files run, wait, join, fork, timer, dense, idle and steal call each other. They are one thing,
+ * the run ring, and are read together.
  *
  * A function named _locked is called inside w's door: by w, or by a thief that has locked the door.
  * A function that suspends, or that goes on with a coroutine, is called by w alone.
@@ -12,6 +12,7 @@
 
 #include "kernel/dense.h"
 #include "kernel/door.h"
+#include "kernel/fork.h"
 #include "kernel/hooks.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
@@ -271,8 +272,8 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
  * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
- * something to do (`leave`), or the current coroutine is in a section. coroi_pick_here_locked:
- * where a call would be too long. unusual: w->unusual, as the caller has read it inside the
+ * something to do (`leave`), or the current coroutine is in a section, or has forks.
+ * coroi_pick_here_locked: where a call would be too long. unusual: w->unusual, as the caller has read it inside the
  * door. */
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
@@ -469,6 +470,7 @@ COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct co
 static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      void (*run)(struct coroi_worker *w, void *arg), void *arg)
 {
+	coroi_forks_wait_locked(w);
 	w->errand = (struct coroi_errand){run, arg};
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);

@@ -16,10 +16,9 @@
  */
 #include "kernel/steal.h"
 
-#include "kernel/run.h"
 #include "kernel/activity.h"
-
-#define WANTS_ALL UINT32_MAX
+#include "kernel/fork.h"
+#include "kernel/run.h"
 
 /* has_more - v's queue has something, and not just what the last thief left there. */
 static bool has_more(struct coroi_worker *v)
@@ -42,7 +41,7 @@ bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
 
 bool coroi_has_surplus(struct coroi_worker *v)
 {
-	return coroi_to_share(v) > 1 && !coroi_is_dedicated(v);
+	return (coroi_to_share(v) > 1 || coroi_has_forks(v)) && !coroi_is_dedicated(v);
 }
 
 void coroi_note_turns(struct coroi_worker *w)
@@ -53,10 +52,7 @@ void coroi_note_turns(struct coroi_worker *w)
 
 static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 {
-	uint32_t half = (coroi_deque_length(&v->queue) + 1) / 2;
-
-	return coroi_deque_give(v, w->id, w->steal_buf.entry,
-				half < w->steal_buf.wants ? half : w->steal_buf.wants);
+	return coroi_give_locked(v, w, (coroi_deque_length(&v->queue) + 1) / 2);
 }
 
 /* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
@@ -67,7 +63,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 	if (at_load_rlx(&v->due) != COROI_NEVER)
 		coroi_timers_fire_locked(v, coroi_now_ns());
 	uint32_t n = give_half(w, v);
-	if (n || w->steal_buf.wants != WANTS_ALL)
+	if (n || w->steal_buf.wants != COROI_WANTS_ALL)
 		return n;
 	struct coroi_rec *next = v->next;
 	coroi_drain_locked(v);
@@ -156,7 +152,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 {
 	uint32_t n;
 
-	if (!knock(w, v, WANTS_ALL, &n))
+	if (!knock(w, v, COROI_WANTS_ALL, &n))
 		return false;
 	if (!n) {
 		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* only pinned ones */
@@ -173,6 +169,13 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 
 /* ---------------------------------------------------------------------------------- stirring */
 
+/* wants_fork - v has forks, and w has none and little else. */
+static bool wants_fork(const struct coroi_worker *w, const struct coroi_worker *v)
+{
+	return coroi_has_forks(v) && !coroi_has_forks(w) &&
+	       coroi_deque_length(&w->queue) <= COROI_STIR_LESS;
+}
+
 void coroi_stir_look(struct coroi_worker *w)
 {
 	if (w->clock.looked - w->stir.looked < COROI_STIR_NS)
@@ -185,7 +188,8 @@ void coroi_stir_look(struct coroi_worker *w)
 	if (w->stir.next == w->id)
 		w->stir.next = (w->stir.next + 1) % n;
 	struct coroi_worker *v = &w->sched->worker[w->stir.next];
-	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + COROI_STIR_LESS) {
+	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + COROI_STIR_LESS ||
+	    wants_fork(w, v)) {
 		w->stir.from = v;
 		w->leave = true;
 	}
@@ -205,12 +209,13 @@ void coroi_stir(struct coroi_worker *w)
 {
 	struct coroi_worker *v = w->stir.from;
 	uint32_t own = coroi_deque_length(&w->queue), other = coroi_deque_length(&v->queue);
+	bool fork = other <= own + 1 && wants_fork(w, v);
 	uint32_t n;
 
 	w->stir.from = NULL;
-	if (other <= own || !make_room(w))
+	if ((other <= own && !fork) || !make_room(w))
 		return;
-	if (!knock(w, v, (other - own) / 2, &n))
+	if (!knock(w, v, fork ? COROI_WANTS_FORK : (other - own) / 2, &n))
 		n = 0;
 	coroi_tried(&w->stir.tries, n > 0);
 	/* All are kept, unless others have filled the room meanwhile, and there is neither memory

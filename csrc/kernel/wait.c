@@ -61,6 +61,7 @@
 
 #include "kernel/budget.h"
 #include "kernel/hooks.h"
+#include "kernel/inlined.h"
 #include "kernel/nowait.h"
 
 __thread void *coroi_waker_tls;
@@ -197,7 +198,11 @@ void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t c
 /* cancel - CAN1. r is at home here and has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	at_store_rlx(&r->canceled, r->canceled | COROI_C_CANCELED);
+	for (;; r = coroi_inlined_child(r)) { /* FCA1 of fork.h */
+		at_store_rlx(&r->canceled, r->canceled | COROI_C_CANCELED);
+		if (coroi_likely(!(r->more & COROI_M_INLINES)) || r->canceled & COROI_C_SHIELDED)
+			break;
+	}
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
 	/* relaxed: see coroi_flag */
 	if (coroi_unlikely(at_load_rlx(&r->flags) & COROI_F_TOLD))
@@ -207,8 +212,7 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to)
 {
 	COROI_PROBE(MOVE, r);
-	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
-	at_store_rel(&r->home, to->id);
+	coroi_inlined_move_locked(r, to->id);
 	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
 	coroi_notify_pushed(to);
 }
@@ -223,8 +227,9 @@ static bool follows_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t
 
 	if (!COROI_HAS_FOLLOWS ||
 	    coroi_likely(length < COROI_FOLLOWS_FROM || !from || !w->shares) ||
-	    (at_load_rlx(&r->flags) & COROI_F_PINNED) || from > coroi_general(w->sched) ||
-	    from - 1 == w->id || r == w->current /* its context is not saved yet */)
+	    (at_load_rlx(&r->flags) & COROI_F_PINNED) || r->more & COROI_M_INLINED ||
+	    from > coroi_general(w->sched) || from - 1 == w->id ||
+	    r == w->current /* its context is not saved yet */)
 		return false;
 	struct coroi_worker *to = &w->sched->worker[from - 1];
 	uint32_t other = coroi_deque_length(&to->queue);

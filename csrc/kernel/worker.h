@@ -64,6 +64,13 @@ struct coroi_deque {
 	struct coroi_list spill;
 };
 
+/* Forks of the stack that the worker runs on; see fork.h. */
+struct coroi_forks {
+	struct coro_fork **ring; /* COROI_FORKS_MOST */
+	/* Both run free, and are atomic, since others peek. head is changed in the door. */
+	uint32_t head, tail;
+};
+
 /* Runs of `next`: hand-overs. */
 struct coroi_handovers {
 	uint32_t n; /* all of them; it runs free. Atomic, relaxed: others look whether it moves */
@@ -144,6 +151,9 @@ struct coroi_own_thread {
 enum {
 	COROI_SECTION_FINITE = 1, /* it may wait, if the wait has a bound */
 	COROI_SECTION_NOWAIT = 2, /* it must not wait */
+	COROI_LEVELS = 3,
+	/* In `nowait` beside the level: the worker's forks may not be empty (fork.h). */
+	COROI_HOLDS_FORKS = 4,
 };
 struct coroi_sections {
 	const char *where[2]; /* by level - 1: where the outermost was begun */
@@ -174,7 +184,8 @@ struct coroi_worker {
 					 * CORO_ECANCELED. */
 					uint8_t cancel;
 					/* The level of the section that the current coroutine is
-					 * in, or 0; see nowait.h. */
+					 * in, or 0, and perhaps COROI_HOLDS_FORKS: what it does not
+					 * leave behind when it suspends; see nowait.h. */
 					uint8_t nowait;
 				};
 				uint16_t refuses; /* not 0: one of the two */
@@ -192,6 +203,7 @@ struct coroi_worker {
 	struct coroi_rec *next;
 	struct coroi_handovers handovers;
 	struct coroi_deque queue;
+	struct coroi_forks forks;
 	/* How often `next` may run between two turns of the queue; 0: `next` is not used. */
 	uint32_t budget;
 	/* Index in sched->worker. */
@@ -545,11 +557,11 @@ static inline bool coroi_has_inbox(const struct coroi_worker *w)
  * deadline (nowait.h). */
 static inline bool coroi_in_nowait(const struct coroi_worker *w, uint64_t deadline)
 {
-	return coroi_unlikely(w->nowait) && w->nowait > (deadline != CORO_FOREVER);
+	return coroi_unlikely(w->nowait) && (w->nowait & COROI_LEVELS) > (deadline != CORO_FOREVER);
 }
 
-/* coroi_is_apart - w is lent, its current coroutine is in a section, or its scheduler is canceled:
- * one look for all three. Thread: w. */
+/* coroi_is_apart - w is lent, its current coroutine is in a section or has forks, or its scheduler
+ * is canceled: one look for all. Thread: w. */
 static inline bool coroi_is_apart(const struct coroi_worker *w)
 {
 	return at_load_rlx(&w->unusual) > UINT8_MAX; /* `exchange` is the lowest byte */

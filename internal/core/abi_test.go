@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "492f44ce53ecad04"
+	abiHash    = "66c8b0357c543703"
 )
 
 var (
