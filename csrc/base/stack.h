@@ -37,7 +37,10 @@ struct coroi_stack {
 	struct coroi_stack *next;  /* in the pool's list of idle or hollow ones */
 	struct coroi_arena *arena;
 	void *back; /* the context on `below` that continues then */
-	void *away; /* the kernel's: forks that have left this stack (fork.h) */
+	/* The kernel's (fork.h): the forks that have left this stack, and how often it has kept
+	 * others. */
+	void *away;
+	uint32_t kept;
 	uint8_t class;
 	/* class of the runnables that a run loop on this stack takes: `class`, but COROI_DENSE on
 	 * a shared stack */

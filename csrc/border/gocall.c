@@ -271,7 +271,7 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
-	coroi_forks_wait_locked(w);
+	coroi_forks_suspend_locked(w);
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
 	return make_now(w) ? stop_locked(w, me) : coroi_suspend_picked_locked(w, me);
 }

@@ -50,8 +50,9 @@ typedef struct coro_fork {
  * order. If it ends otherwise than by returning (coro_exit, coro_abort, coro_fail), its forks that
  * have not begun never do, those that run are canceled, and the end waits for them.
  *
- * When the child begins: as another worker takes it, as the caller waits, or in the join. It begins
- * with half of a stack at least. coro_self, locks, coro_defer, permits and errors are the child's
+ * When the child begins: as another worker takes it; after the caller has suspended, in a wait or a
+ * yield of its own; after some ms in which only waits that end at once let others run; or in the
+ * join. It begins with half of a stack at least. coro_self, locks, coro_defer, permits and errors are the child's
  * own, wherever it runs. It is not pinned, has the default stack size where it does not run on its
  * parent's stack, and no coroutine but its parent can join it.
  *

@@ -38,6 +38,8 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	coroi_door_enter(w);
 	if (look)
 		coroi_turnclock_soon(&w->clock, coroi_turns(w));
+	coro_fork *forks = coroi_forks_keep_locked(w);
 	coroi_queue_locked(w, me);
 	coroi_suspend_picked_locked(w, me);
+	coroi_forks_return(forks);
 }

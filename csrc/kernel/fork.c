@@ -202,32 +202,37 @@ uint32_t coroi_give_locked(struct coroi_worker *v, struct coroi_worker *t, uint3
 	return n || wants < COROI_WANTS_FORK ? n : give_locked(v, t->steal_buf.entry);
 }
 
-COROI_COLD void coroi_forks_promote_locked(struct coroi_worker *w)
+/* promote_oldest_locked - FSU2 of one. */
+static void promote_oldest_locked(struct coroi_worker *w)
 {
 	struct coroi_forks *q = &w->forks;
+	coro_fork *f = q->ring[q->head & MASK];
+	uint64_t runnable;
 
-	for (; q->head != q->tail; at_store_rlx(&q->head, q->head + 1)) {
-		coro_fork *f = q->ring[q->head & MASK];
-		uint64_t runnable;
-		if (coroi_unlikely(!coroi_deque_make_room(&w->queue) ||
-				   !send_off_locked(w, f, &runnable)))
-			at_store_rlx(&f->word, PRIVATE); /* its parent is here, and looks later */
-		else
-			coroi_deque_push_new(&w->queue, runnable, (uintptr_t)f);
-	}
+	if (coroi_unlikely(!coroi_deque_make_room(&w->queue) || !send_off_locked(w, f, &runnable)))
+		at_store_rlx(&f->word, PRIVATE); /* its parent is here, and looks later */
+	else
+		coroi_deque_push_new(&w->queue, runnable, (uintptr_t)f);
+	at_store_rlx(&q->head, q->head + 1);
+}
+
+COROI_COLD void coroi_forks_promote_locked(struct coroi_worker *w)
+{
+	while (coroi_has_forks(w))
+		promote_oldest_locked(w);
 	hold(w, false);
 	coroi_notify_queued(w);
 }
 
-coro_fork *coroi_forks_leave_locked(struct coroi_worker *w, struct coroi_rec *me)
+coro_fork *coroi_forks_keep_locked(struct coroi_worker *w)
 {
 	struct coroi_forks *q = &w->forks;
 	coro_fork *first = NULL;
 
-	if (at_load_rlx(&me->state) != COROI_ACTIVE) {
-		coroi_forks_promote_locked(w);
+	if (coroi_likely(!coroi_has_forks(w)))
 		return NULL;
-	}
+	if (++coroi_stack_own(w->current->stack)->kept % COROI_FORK_TURNS == 0)
+		promote_oldest_locked(w);
 	for (uint32_t i = q->tail; i != q->head; i--) {
 		coro_fork *f = q->ring[(i - 1) & MASK];
 		f->next = first;

@@ -44,10 +44,12 @@
  *         not called.
  *   FST3  the end, of whatever kind: exchange word -> DONE·s (release: the result is seen; f may be
  *         gone afterwards). If a record was there: its event.
- *   FSU1  what suspends and is in a queue (a yield) unlinks its forks into a list, and pushes them
- *         again when it goes on: a tree under time slices stays depth first, and promotes nothing.
- *   FSU2  what waits promotes them: each becomes a runnable at the back of the queue, the oldest
- *         first, and is away from its stack. Without credit or room: PRIVATE.
+ *   FSU1  a yield by the clock (budget.h) takes its forks along: they are unlinked into a list, and
+ *         pushed again when it goes on. So a tree under time slices stays depth first, on one stack.
+ *         At every COROI_FORK_TURNS-th such yield of a stack the oldest one is promoted: a parent
+ *         may look again and again for what its child is to do.
+ *   FSU2  whatever else suspends promotes them: each becomes a runnable at the back of the queue,
+ *         the oldest first, and is away from its stack. Without credit or room: PRIVATE.
  *   FMV1  records on one stack have one home: where r moves and is INLINED, its parents move with
  *         it, in the door of the home that they leave (inlined.h).
  *   FCA1  a cancel of an INLINES, at home in its door, is one of its child, and so on up the stack;
@@ -85,16 +87,16 @@ bool coroi_forks_may_go(const struct coroi_worker *w);
  * and t wants all or a fork, FST1. Returns: how many there are in t's steal buffer. */
 uint32_t coroi_give_locked(struct coroi_worker *v, struct coroi_worker *t, uint32_t half);
 
-/* coroi_forks_leave_locked - FSU1 or FSU2: me, the current coroutine of w, suspends. Returns: what
- * coroi_forks_return is given when me goes on, outside the door. */
-struct coro_fork *coroi_forks_leave_locked(struct coroi_worker *w, struct coroi_rec *me);
-void coroi_forks_return(struct coro_fork *first);
+/* coroi_forks_keep_locked - FSU1: the current coroutine of w yields by the clock. Returns: what
+ * coroi_forks_return is given when it goes on, outside the door. */
+coro_fork *coroi_forks_keep_locked(struct coroi_worker *w);
+void coroi_forks_return(coro_fork *first);
 
-/* coroi_forks_promote_locked - FSU2. coroi_forks_wait_locked - the same, if w has any: for a
- * suspension that picks nothing. */
+/* coroi_forks_promote_locked - FSU2. coroi_forks_suspend_locked - the same, if w has any: the
+ * current coroutine of w is about to suspend. */
 COROI_COLD void coroi_forks_promote_locked(struct coroi_worker *w);
 
-static inline void coroi_forks_wait_locked(struct coroi_worker *w)
+static inline void coroi_forks_suspend_locked(struct coroi_worker *w)
 {
 	if (coroi_unlikely(w->nowait & COROI_HOLDS_FORKS))
 		coroi_forks_promote_locked(w);

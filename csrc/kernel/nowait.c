@@ -89,10 +89,9 @@ COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_
 					   uint64_t runnable)
 {
 	struct coroi_sections open = coroi_sections_leave(w);
-	coro_fork *forks = coroi_forks_leave_locked(w, me);
+	coroi_forks_suspend_locked(w);
 	int code = coroi_suspend_locked(w, me, runnable ? runnable : coroi_pick_locked(w));
 
-	coroi_forks_return(forks);
 	coroi_sections_return(&open);
 	return code;
 }

@@ -9,17 +9,17 @@
  * of a coroutine ends its sections.
  *
  * A coroutine that is suspended in a finite-wait section takes it along, although the worker has
- * the level. So it is with forks (fork.h), which the worker has, too: COROI_HOLDS_FORKS lies beside
- * the level.
+ * the level. Its forks (fork.h), which the worker has, too, leave it then: COROI_HOLDS_FORKS lies
+ * beside the level, and the same steps do that.
  *
  *   NWT1  The fast paths are not taken. On the others coroi_pick_locked picks nothing.
  *   NWT2  coroi_suspend_slow, which has nothing to go on with, calls coroi_suspend_inside_locked.
- *   NWT3  That takes the sections from the worker into its frame, and the forks along or away
- *         (FSU1, FSU2 of fork.h), picks, and suspends the coroutine.
+ *   NWT3  That takes the sections from the worker into its frame, promotes the forks (FSU2 of
+ *         fork.h), picks, and suspends the coroutine.
  *   NWT4  When the coroutine goes on, it gives them to the worker on which that is.
  *
  * Suspensions that pick nothing do NWT3 and NWT4 by themselves: coro_spawn_first, coro_pin; and
- * where there can be no section, coroi_forks_wait_locked: errands, and calls into Go.
+ * where there can be no section, coroi_forks_suspend_locked: errands, and calls into Go.
  * Rejected: a bit of the record, which each resumption would have to look at.
  */
 #ifndef COROI_NOWAIT_H

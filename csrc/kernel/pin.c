@@ -41,9 +41,7 @@ static int move(struct coroi_worker *w, struct coroi_rec *me, uint32_t to)
 	struct coroi_sections open = coroi_sections_leave(w);
 
 	coroi_door_enter(w);
-	coro_fork *forks = coroi_forks_leave_locked(w, me);
 	int status = coroi_errand_locked(w, me, migrate, &m);
-	coroi_forks_return(forks);
 	coroi_sections_return(&open);
 	return status;
 }

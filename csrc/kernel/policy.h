@@ -180,6 +180,10 @@
 /* Forks that a worker keeps for thieves: a power of two. Of more, the oldest become coroutines. By
  * judgement: a tree has one for each level or each child, and the ring is 8 KiB. */
 #define COROI_FORKS_MOST 1024
+/* Yields by the clock, 20 us each or more, after which a stack's oldest fork becomes a coroutine: a
+ * parent that looks for what its child does gets on, and a tree of 1 s makes 800 coroutines at most.
+ * By judgement. */
+#define COROI_FORK_TURNS 64
 /* Parents on the stack of a coroutine that a thief takes, which it walks over in the door, some ns
  * each. By judgement: a tree of 2^64 leaves is as high. */
 #define COROI_INLINED_MOST 64

@@ -470,7 +470,7 @@ COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct co
 static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      void (*run)(struct coroi_worker *w, void *arg), void *arg)
 {
-	coroi_forks_wait_locked(w);
+	coroi_forks_suspend_locked(w);
 	w->errand = (struct coroi_errand){run, arg};
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
