@@ -18,6 +18,7 @@
 /* coro_fork.word */
 #define PRIVATE UINT64_C(1)
 #define DONE    UINT64_C(2) /* the status is in bits 8 to 15 */
+#define SETTLED UINT64_C(4) /* with DONE: its parent has called coro_exit or the like */
 
 /* coro_fork.child: no handle is 1. */
 #define CANCEL UINT64_C(1)
@@ -139,10 +140,13 @@ void coroi_fork_run(void *arg, void *result)
 			coroi_on_end_elsewhere();
 			w = coroi_self();
 		}
-		if (coroi_unlikely(w->nowait))
-			coroi_returned_unusually(w, false);
+		if (coroi_unlikely(in_section(w)))
+			coroi_nowait_ended(w);
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
 			coroi_end_extras();
+		w = coroi_self();
+		if (coroi_unlikely(w->nowait))
+			coroi_forks_left(w);
 	}
 	coroi_fork_ended(me);
 	coroi_fork_set(me, NULL);
@@ -153,7 +157,10 @@ static coro_fn fn_of_fork(const void *payload)
 	coro_fork *f;
 
 	memcpy(&f, (const unsigned char *)payload + COROI_FORK_AT, sizeof f);
-	return f ? f->fn : coroi_fork_run;
+	if (!f)
+		return coroi_fork_run;
+	const struct coroi_inner *in = coroi_inner_body(f->fn);
+	return in ? in->stands_for(f->arg) : f->fn;
 }
 
 __attribute__((constructor)) static void fork_register(void)
@@ -399,12 +406,14 @@ static inline int call_begun(coro_fork *f, struct coroi_stack *base, bool inside
 		w = coroi_here();
 		r = w->current;
 	}
-	if (coroi_unlikely((in_section(w) && !inside) || has_own(&w->forks, r)))
-		coroi_returned_unusually(w, inside);
+	if (coroi_unlikely(in_section(w) && !inside))
+		coroi_nowait_ended(w);
 	if (coroi_unlikely(r->flags & COROI_F_EXTRAS)) {
 		coroi_end_extras();
 		w = coroi_here();
 	}
+	if (coroi_unlikely(has_own(&w->forks, r)))
+		coroi_forks_left(w);
 	coroi_door_enter(w);
 	if (coroi_unlikely((r->flags & (COROI_F_ABORTED | COROI_F_CANCELED)) | r->canceled))
 		status = coroi_join_status(r);
@@ -508,6 +517,8 @@ static COROI_NOINLINE int join_slow(struct coroi_worker *w, coro_fork *f)
 		bool here = taken_locked(w, f);
 		coroi_door_leave(w);
 		uint64_t word = at_load_acq(&f->word);
+		if (word & SETTLED)
+			return (int8_t)(word >> 8);
 		if (!here && word != PRIVATE) { /* else it could not be promoted */
 			struct coroi_failure why;
 			int status = word & DONE ? CORO_OK
@@ -555,14 +566,23 @@ int coro_fork_join(coro_fork *f)
 
 /* --------------------------------------------------------------------------------- unusual ends */
 
-/* drop_locked - drop those of me that have not begun: they are the newest. Returns: how many. */
-static uint32_t drop_locked(struct coroi_worker *w, const struct coroi_rec *me)
+static uint64_t settled(int status)
+{
+	return DONE | SETTLED | (uint64_t)(uint8_t)status << 8;
+}
+
+/* drop_locked - drop those of me that have not begun: they are the newest. stay: me's frames are
+ * still there. Returns: how many. */
+static uint32_t drop_locked(struct coroi_worker *w, const struct coroi_rec *me, bool stay)
 {
 	struct coroi_forks *q = &w->forks;
 	uint32_t n = 0;
 
-	for (; has_own(q, me); n++)
+	for (; has_own(q, me); n++) {
 		at_store_rlx(&q->tail, q->tail - 1);
+		if (stay)
+			at_store_rlx(&q->ring[q->tail & MASK]->word, settled(CORO_ECANCELED));
+	}
 	hold(w, q->tail != q->head);
 	return n;
 }
@@ -585,13 +605,15 @@ void coroi_fork_exit(struct coroi_worker *w)
 	if (coroi_is_dense(me))
 		return;
 	coroi_door_enter(w);
-	(void)drop_locked(w, me);
+	(void)drop_locked(w, me, true);
 	coroi_door_leave(w);
 	/* nobody but me changes which of them are mine, and a thief that adds one has the door */
 	while ((f = first_away(me))) {
 		struct coroi_failure why;
-		if (await(f, true, &why) == CORO_EFAILED)
+		int status = await(f, true, &why);
+		if (status == CORO_EFAILED)
 			coroi_release(why.text);
+		at_store_rlx(&f->word, settled(status));
 	}
 	if (!(me->more & COROI_M_INLINED))
 		return;
@@ -604,14 +626,12 @@ void coroi_fork_exit(struct coroi_worker *w)
 	coroi_fork_return(f->next);
 }
 
-COROI_COLD void coroi_returned_unusually(struct coroi_worker *w, bool inside)
+COROI_COLD void coroi_forks_left(struct coroi_worker *w)
 {
 	struct coroi_text t = {.n = 0};
 
-	if (in_section(w) && !inside)
-		coroi_nowait_ended(w);
 	coroi_door_enter(w);
-	uint32_t n = drop_locked(w, w->current);
+	uint32_t n = drop_locked(w, w->current, false);
 	coroi_door_leave(w);
 	if (!n)
 		return;

@@ -20,6 +20,8 @@
  *      PRIVATE  no other worker gets it: the join calls it
  *      record   its parent waits for it
  *      DONE·s   it has run elsewhere, with the status s
+ *      SETTLED  with DONE: its parent has ended by FEX1, and joins it, if at all, in what it has
+ *               deferred
  *
  * The deque belongs to the stack that w runs on: what suspends takes its forks along, or promotes
  * them. So no entry outlives its frame, and a worker that sleeps, or is on its native stack, has
@@ -102,10 +104,10 @@ static inline void coroi_forks_suspend_locked(struct coroi_worker *w)
 		coroi_forks_promote_locked(w);
 }
 
-/* coroi_returned_unusually - the current coroutine of w has returned, and w->nowait is not 0. Report
- * a section that it has left open, unless that is its parent's (inside); and forks that it has not
- * joined, which are dropped if they have not begun. Thread: w, in no door. */
-COROI_COLD void coroi_returned_unusually(struct coroi_worker *w, bool inside);
+/* coroi_forks_left - the current coroutine of w has returned, and run what it had deferred. If there
+ * are forks that it has not joined, say so, and drop those that have not begun. Thread: w, in no
+ * door. */
+COROI_COLD void coroi_forks_left(struct coroi_worker *w);
 
 /* coroi_fork_run - the body of a fork that was stolen or promoted. coroi_fork_ended - FST3 of me,
  * the current coroutine, with that body, which has not returned. coroi_fork_unstarted_locked - FST3

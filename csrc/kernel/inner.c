@@ -2,6 +2,8 @@
 /* inner.c - see inner.h. */
 #include "kernel/inner.h"
 
+#include "kernel/inlined.h"
+
 static struct coroi_inner *inners; /* written by constructors alone */
 
 void coroi_inner_register(struct coroi_inner *in)
@@ -29,5 +31,8 @@ coro_fn coroi_user_fn(const struct coroi_rec *r)
 {
 	const struct coroi_inner *in = coroi_inner_of(r);
 
-	return in ? in->stands_for(coroi_cold(r)->payload) : at_load_hint(&r->fn);
+	if (!in)
+		return at_load_hint(&r->fn);
+	return in->stands_for(coroi_unlikely(r->more & COROI_M_INLINED) ? coroi_fork_of(r)->arg
+									: coroi_cold(r)->payload);
 }

@@ -16,7 +16,7 @@
 struct coroi_inner {
 	coro_fn body;
 	/* The user's function, for a coroutine with that body and that payload, which has started
-	 * and not ended. Async-signal-safe. */
+	 * and not ended; or for a fork with that body and that argument. Async-signal-safe. */
 	coro_fn (*stands_for)(const void *payload);
 	/* It waits for coroutines that are listed themselves: lists of what waits leave it out. */
 	bool hidden;

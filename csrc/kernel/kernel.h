@@ -50,6 +50,9 @@
  *   coroi_is_over        is a deadline over? without a look at the clock
  *   coroi_has_woken      has the current coroutine woken another, which has not run?
  *
+ * Forks (coro_fork.h)
+ *   coroi_forks_may_go   could another worker take a fork that the current coroutine begins now?
+ *
  * Memory that others reach while a coroutine waits
  *   coroi_is_hidden      does an address lie in a stack that the coroutine shares?
  *   coroi_aside, coroi_aside_get, coroi_aside_put, coroi_aside_end   memory outside that stack

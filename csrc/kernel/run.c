@@ -604,9 +604,9 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		me = coroi_self()->current;
 		stack = me->stack;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
-			if (coroi_self()->nowait)
+			if (coroi_self()->nowait & COROI_LEVELS)
 				/* before the deferred functions, which may wait */
-				coroi_returned_unusually(coroi_self(), false);
+				coroi_nowait_ended(coroi_self());
 			coroi_end_extras();
 			tell_end(coroi_self()->current);
 		}
@@ -630,7 +630,9 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		}
 		if (coroi_unlikely(w->nowait)) {
 			coroi_door_leave(w);
-			coroi_returned_unusually(w, false);
+			if (w->nowait & COROI_LEVELS)
+				coroi_nowait_ended(w);
+			coroi_forks_left(w);
 			coroi_door_enter(w);
 		}
 		if (coroi_unlikely(coroi_is_lenders(w, me)))

@@ -223,6 +223,7 @@ done:
 static COROI_COLD int first_apart_locked(struct coroi_worker *w, struct coroi_rec *me,
 					 struct coroi_rec *child, coro_fn fn)
 {
+	coroi_forks_suspend_locked(w);
 	if (w->lent && !coroi_hooks.may_begin_locked(w, fn)) {
 		coroi_queue_fresh_locked(w, child); /* to be first on w's own thread */
 		coroi_queue_locked(w, me);

@@ -410,6 +410,7 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
 	if (coroi_unlikely(status))
 		return status;
 	coroi_door_enter(w);
+	coroi_forks_suspend_locked(w); /* they are older than the yield */
 	coroi_queue_locked(w, me);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }

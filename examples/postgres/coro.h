@@ -856,8 +856,9 @@ typedef struct coro_fork {
  * order. If it ends otherwise than by returning (coro_exit, coro_abort, coro_fail), its forks that
  * have not begun never do, those that run are canceled, and the end waits for them.
  *
- * When the child begins: as another worker takes it, as the caller waits, or in the join. It begins
- * with half of a stack at least. coro_self, locks, coro_defer, permits and errors are the child's
+ * When the child begins: as another worker takes it; after the caller has suspended, in a wait or a
+ * yield of its own; after some ms in which only waits that end at once let others run; or in the
+ * join. It begins with half of a stack at least. coro_self, locks, coro_defer, permits and errors are the child's
  * own, wherever it runs. It is not pinned, has the default stack size where it does not run on its
  * parent's stack, and no coroutine but its parent can join it.
  *
@@ -1240,9 +1241,13 @@ int coro_scope_new(coro_scope **out);
  * coro_scope_spawn - coro_spawn_attr of a child in the scope: 0 to CORO_SCOPE_BYTES of argument,
  * and no result. attr may be NULL.
  *
+ * A child without attributes is a fork (coro_fork.h, which tells when it begins): so a scope at each
+ * node of a tree is walked in depth, on few stacks. One with attributes, and any child of an owner
+ * that is pinned, dense or in a section, is a coroutine that is queued at once.
+ *
  * Thread:   the scope's owner.
  * Blocking: as coro_spawn.
- * Cost:     some 200 ns.
+ * Cost:     as coro_fork_begin and a lock; where the child is queued, as coro_spawn_attr.
  * Returns:  CORO_OK; nothing was spawned: CORO_ECANCELED if the scope was canceled, or a child has
  *           aborted, CORO_EPERM if the caller is not the owner, CORO_EINVAL, CORO_ENOMEM.
  */
@@ -1265,8 +1270,9 @@ int coro_scope_cancel(coro_scope *s);
  * Thread:  the scope's owner.
  * Suspends.
  * Returns: CORO_OK if all children have returned; else what coro_join tells of the first that has
- *          not: CORO_EABORTED, CORO_EFAILED (coro_join_error tells of the last one that failed),
- *          CORO_ENOMEM, CORO_ECANCELED (also if the owner was canceled). It has not waited:
+ *          not: CORO_EABORTED, CORO_EFAILED (coro_join_error tells of the first one that failed),
+ *          CORO_ENOMEM (it has not begun), CORO_ECANCELED (also if the owner was canceled). The
+ *          order is that of spawning, with those that were canceled last. It has not waited:
  *          CORO_ENOWAIT, CORO_EPERM if the caller is not the owner, CORO_EINVAL.
  */
 int coro_scope_wait(coro_scope *s);

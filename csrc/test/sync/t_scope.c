@@ -102,7 +102,7 @@ TEST(scope_child_is_reported_by_its_own_function)
 	CHECK_EQ(coro_scheduler_blocked(s, b, 2), 2);
 	bool first = b[0].fn == waits;
 	CHECK(b[!first].fn == waits && b[!first].waits == CORO_WAIT_PARK);
-	CHECK(b[first].fn == has_one_that_waits && b[first].waits == CORO_WAIT_JOIN);
+	CHECK(b[first].fn == has_one_that_waits && b[first].waits == CORO_WAIT_FORK);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
