@@ -287,7 +287,7 @@ ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines:
 	go run ./bench -run '^ring$$' -full
 
 .PHONY: forkjoin
-forkjoin: deps-run ## children and joins beside goroutines, OpenMP, oneTBB, and libfork where LIBFORK is its directory; a minute
+forkjoin: deps-run ## children and joins beside goroutines, OpenMP, oneTBB, and libfork where LIBFORK is its directory; some minutes
 	@scripts/deps.sh $(FORK_PACKAGES)
 	go run ./bench -run '^forkjoin$$' $(if $(LIBFORK),-libfork '$(LIBFORK)')
 

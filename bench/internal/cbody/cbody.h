@@ -107,20 +107,25 @@ void cb_job_one(void);
 int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed);
 int64_t cb_job_bad(int64_t n);
 
-/* ----------------------------------------------------- forkserial.c, forkspawn.c, forkscope.c
- * A load of forkload.h, one of FJ_FIB and so on, of this size, done `laps` times, and once before:
- * cb_fork_serial in plain C, the others (arg: struct cb_fork, result: struct cb_forked) with a
- * coroutine for each child, joined by its handle or by a scope. */
+/* ----------------------------------------- forkserial.c, forkspawn.c, forkscope.c, forkfork.c
+ * A load of forkload.h, one of FJ_FIB and so on, of this size, done `laps` times (1 or more), the
+ * first of them untimed if there are more: cb_fork_serial in plain C, the others (arg: struct
+ * cb_fork, result: struct cb_forked) with a coroutine for each child, joined by its handle or by a
+ * scope, or with a fork for each; cb_fork_for has FJ_MANDEL alone, by coro_for. cb_fork_children:
+ * how many children the load has in a lap; 0: it was not counted. */
 struct cb_fork {
 	uint32_t load, size, laps;
 };
 struct cb_forked {
-	int64_t ns; /* of all laps but the one before; negative: no memory, or unequal checksums */
+	int64_t ns;   /* of a lap; negative: no memory, or unequal checksums */
 	uint64_t sum; /* the checksum of a lap */
 };
 struct cb_forked cb_fork_serial(const struct cb_fork *f);
 void cb_fork_spawn(void *arg, void *result);
 void cb_fork_scope(void *arg, void *result);
+void cb_fork_fork(void *arg, void *result);
+void cb_fork_for(void *arg, void *result);
+uint64_t cb_fork_children(const struct cb_fork *f);
 
 /* -------------------------------------------------------------------------------------- call.c
  * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls

@@ -41,20 +41,22 @@ const (
 	ForkProductLeaf = C.FJ_PRODUCT_LEAF
 )
 
-// A Fork is a load to be done, Laps times and once before that is not counted. It is the argument
-// of ForkSpawn and ForkScope.
+// A Fork is a load to be done Laps times, 1 or more, the first of them untimed if there are more. It
+// is the argument of the entries.
 type Fork struct{ Load, Size, Laps uint32 }
 
-// A Forked is what that took: the result of ForkSpawn and ForkScope.
+// A Forked is what that took: the result of the entries.
 type Forked struct {
-	Ns  int64 // of all laps that count
+	Ns  int64 // of a lap
 	Sum uint64
 }
 
-// The entries of forkspawn.c and forkscope.c.
+// The entries of forkspawn.c, forkscope.c and forkfork.c. ForkFor has ForkMandel alone.
 var (
 	ForkSpawn = unsafe.Pointer(C.cb_fork_spawn)
 	ForkScope = unsafe.Pointer(C.cb_fork_scope)
+	ForkFork  = unsafe.Pointer(C.cb_fork_fork)
+	ForkFor   = unsafe.Pointer(C.cb_fork_for)
 )
 
 // Serial does the load in plain C on this thread.
@@ -63,7 +65,12 @@ func (f Fork) Serial() (time.Duration, uint64, error) {
 	return Forked{int64(r.ns), uint64(r.sum)}.Took()
 }
 
-// Took is the time of all laps that count, and the checksum of a lap.
+// Children are how many children a lap has; 0: they were not counted.
+func (f Fork) Children() uint64 {
+	return uint64(C.cb_fork_children((*C.struct_cb_fork)(unsafe.Pointer(&f))))
+}
+
+// Took is the time of a lap, and its checksum.
 func (f Forked) Took() (time.Duration, uint64, error) {
 	if f.Ns < 0 {
 		return 0, 0, errors.New("a load has unequal checksums, or had no memory")

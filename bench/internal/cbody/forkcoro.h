@@ -1,8 +1,10 @@
-/* forkcoro.h - what forkspawn.c and forkscope.c share of the words of forkbody.h. */
+/* forkcoro.h - what the ways of coroutines share of the words of forkbody.h, but for those that one
+ * has defined before. */
 #include "cbody.h"
 
 #include "forkload.h"
 
+#ifndef BODY
 #define BODY(name, type)                                 \
 	static void name(type *me);                      \
 	static void name##_body(void *arg, void *result) \
@@ -11,9 +13,10 @@
 		name(*(type **)arg);                     \
 	}                                                \
 	static void name(type *me)
-#define END            return
 #define CALL(name, to) name(to)
-#define ROOT(name, to) name(to)
+#endif
+#define END            return
+#define ROOT(name, to) CALL(name, to)
 
 /* fork_measure - the result of a body of this argument, which does a load by `once`. */
 static void fork_measure(const struct cb_fork *f, void (*once)(void), struct cb_forked *out)

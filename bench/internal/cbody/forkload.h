@@ -45,7 +45,7 @@ static struct {
 	uint32_t *a, *b, *c; /* FJ_PRODUCT: c = a b */
 	uint64_t result;     /* of the other loads */
 	uint64_t sum;        /* the checksum of the laps */
-	int64_t ns;          /* of all laps but the first, which is not counted */
+	int64_t ns;          /* of a lap: the mean of all but the first, or of the only one */
 } fj;
 
 /* The finalizer of SplitMix64. */
@@ -116,14 +116,15 @@ static inline uint64_t fj_sum(void)
 	return sum;
 }
 
-/* fj_measure - make the laps, and one before, by a function that does the load once. Returns 0; -1:
- * not all laps have one checksum, or there is no memory. */
+/* fj_measure - make the laps by a function that does the load once. The first is not timed, if there
+ * are more. Returns 0; -1: not all laps have one checksum, or there is no memory. */
 static inline int fj_measure(void (*once)(void))
 {
 	int status = fj_open();
+	uint32_t untimed = fj.laps > 1;
 
 	fj.ns = 0;
-	for (uint32_t lap = 0; lap <= fj.laps && !status; lap++) {
+	for (uint32_t lap = 0; lap < fj.laps && !status; lap++) {
 		fj_begin();
 		int64_t begin = fj_now_ns();
 		once();
@@ -131,11 +132,12 @@ static inline int fj_measure(void (*once)(void))
 		uint64_t sum = fj_sum();
 		if (lap == 0)
 			fj.sum = sum;
-		else
+		if (lap >= untimed)
 			fj.ns += end - begin;
 		if (sum != fj.sum)
 			status = -1;
 	}
+	fj.ns /= fj.laps - untimed;
 	fj_close();
 	return status;
 }

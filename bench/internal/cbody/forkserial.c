@@ -80,3 +80,47 @@ struct cb_forked cb_fork_serial(const struct cb_fork *f)
 	int status = fj_measure(once);
 	return (struct cb_forked){status ? -1 : fj.ns, fj.sum};
 }
+
+/* ---------------------------------------------------------------------------- counted children */
+
+static uint64_t fib_children(uint32_t n)
+{
+	return n < 2 ? 0 : 1 + fib_children(n - 1) + fib_children(n - 2);
+}
+
+static uint64_t queens_children(uint32_t row, uint32_t columns, uint32_t left, uint32_t right)
+{
+	uint64_t children = 0;
+
+	if (row == fj.size)
+		return 0;
+	for (uint32_t at = fj_free(columns, left, right); at; at &= at - 1) {
+		uint32_t field = at & -at;
+		children += 1 + queens_children(row + 1, columns | field, (left | field) << 1,
+						(right | field) >> 1);
+	}
+	return children;
+}
+
+static uint64_t tree_children(uint64_t node, uint32_t level)
+{
+	uint64_t children = 0;
+
+	for (uint32_t i = 0, n = fj_kids(node, level); i < n; i++)
+		children += 1 + tree_children(fj_hash(node + i), level + 1);
+	return children;
+}
+
+uint64_t cb_fork_children(const struct cb_fork *f)
+{
+	fj.size = f->size;
+	switch (f->load) {
+	case FJ_FIB:
+		return fib_children(f->size);
+	case FJ_QUEENS:
+		return queens_children(0, 0, 0, 0);
+	case FJ_TREE:
+		return tree_children(FJ_TREE_ROOT, 0);
+	}
+	return 0;
+}

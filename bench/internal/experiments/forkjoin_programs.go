@@ -36,10 +36,10 @@ func forkPrograms(o ForkOptions) []forkProgram {
 			"git clone -b v3.8.0 https://github.com/ConorWilliams/libfork, and -libfork DIR"
 	}
 	return []forkProgram{
-		{name: "openmp", source: "forkjoin_omp.c", compiler: "gcc",
+		{name: sysOpenMP, source: "forkjoin_omp.c", compiler: "gcc",
 			args: []string{"-std=gnu11", "-fopenmp"}, header: "omp.h",
 			remedy: "apt-get install gcc"},
-		{name: "onetbb", source: "forkjoin_tbb.cpp", compiler: "g++",
+		{name: sysTBB, source: "forkjoin_tbb.cpp", compiler: "g++",
 			args: []string{"-std=c++20", "-ltbb"}, header: "oneapi/tbb/task_group.h",
 			remedy: "apt-get install g++ libtbb-dev"},
 		libfork,

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -13,12 +14,12 @@ import (
 
 // Short loads, in each of which children have children.
 var forkShort = []forkLoad{
-	{"fib", cbody.ForkFib, 12, 2, 2},
-	{"queens", cbody.ForkQueens, 6, 2, 2},
-	{"quicksort", cbody.ForkSort, 5000, 2, 2},
-	{"mandelbrot", cbody.ForkMandel, 24, 2, 2},
-	{"uts", cbody.ForkTree, 30, 2, 2},
-	{"matrix", cbody.ForkProduct, 64, 2, 2},
+	{"fib", cbody.ForkFib, forkSize{12, 3, 3}, forkSize{13, 3, 3}},
+	{"queens", cbody.ForkQueens, forkSize{6, 3, 3}, forkSize{7, 3, 1}},
+	{"quicksort", cbody.ForkSort, forkSize{5000, 3, 3}, forkSize{6000, 1, 1}},
+	{"mandelbrot", cbody.ForkMandel, forkSize{24, 3, 3}, forkSize{24, 3, 3}},
+	{"uts", cbody.ForkTree, forkSize{30, 3, 3}, forkSize{30, 3, 3}},
+	{"matrix", cbody.ForkProduct, forkSize{64, 3, 3}, forkSize{64, 3, 3}},
 }
 
 // Each system does each load right, on one worker and on two: a row fails by itself where its
@@ -26,7 +27,14 @@ var forkShort = []forkLoad{
 func TestForksOfAFew(t *testing.T) {
 	list, left := forkRows(forkShort, ForkOptions{Workers: 2})
 	systems, _ := forkSystems(ForkOptions{})
-	require.Len(t, list, len(forkShort)*(1+2*len(systems)), "%s", left)
+	want := 6 + 3 // serial: all loads, and three of them in another size
+	for _, s := range systems {
+		if s.loads == nil {
+			want += 2 * len(forkShort)
+		}
+		want += 2 * len(s.loads)
+	}
+	require.Len(t, list, want, "%s", left)
 	for _, row := range list {
 		tr, err := row.Open()
 		require.NoError(t, err, "%s", row)
@@ -34,6 +42,8 @@ func TestForksOfAFew(t *testing.T) {
 		require.NoError(t, err, "%s", row)
 		assert.Positive(t, v["ms_per_run"], "%s", row)
 		assert.Equal(t, row.System != sysSerial, v["times_serial"] > 0, "%s", row)
+		isFine := regexp.MustCompile("^(fib|queens|uts)").MatchString(row.Variant)
+		assert.Equal(t, row.System != sysSerial && isFine, v["ns_per_child"] > 0, "%s", row)
 	}
 }
 
@@ -46,6 +56,14 @@ func TestSerialForks(t *testing.T) {
 	}
 	assert.Equal(t, uint64(144), serial(cbody.ForkFib, 12))
 	assert.Equal(t, uint64(92), serial(cbody.ForkQueens, 8))
+	for f, want := range map[cbody.Fork]uint64{
+		{Load: cbody.ForkFib, Size: 27}:    317_810,
+		{Load: cbody.ForkQueens, Size: 4}:  16, // 4, 6, 4 and 2 in the rows
+		{Load: cbody.ForkTree, Size: 200}:  20_920,
+		{Load: cbody.ForkMandel, Size: 24}: 0,
+	} {
+		assert.Equal(t, want, f.Children(), "%v", f)
+	}
 
 	keys := make([]uint32, 5000)
 	for i := range keys {
@@ -85,8 +103,8 @@ func TestForksThatAreWrong(t *testing.T) {
 
 	systems, _ := forkSystems(ForkOptions{})
 	for _, s := range systems {
-		if s.quick {
-			_, _, err = s.run(cbody.Fork{Load: l.load, Size: l.size}, 1)
+		if s.name == sysOpenMP || s.name == sysTBB {
+			_, _, err = s.run(cbody.Fork{Load: l.load, Size: l.small.size}, 1)
 			assert.ErrorContains(t, err, s.name+": exit status 2", "no laps")
 		}
 	}
@@ -140,5 +158,22 @@ func TestForkSpeedups(t *testing.T) {
 		} else {
 			assert.Equal(t, 4.0, round[i]["speedup"], "%s", r)
 		}
+	}
+}
+
+// A way of coro is compared with those rows of OpenMP and oneTBB that do the same.
+func TestForksAgainstPeers(t *testing.T) {
+	peer := forks(ForkOptions{}).Versus.Peer
+	own := harness.Row{System: sysCoro, Variant: "fib fork call", Workers: 2, N: 27}
+	same := harness.Row{System: sysTBB, Variant: "fib", Workers: 2, N: 27}
+	assert.True(t, peer(own, same))
+	assert.False(t, peer(same, same))
+	for _, other := range []harness.Row{
+		{System: sysSerial, Variant: "fib", Workers: 2, N: 27},
+		{System: sysOpenMP, Variant: "f", Workers: 2, N: 27},
+		{System: sysOpenMP, Variant: "fib", Workers: 1, N: 27},
+		{System: sysOpenMP, Variant: "fib", Workers: 2, N: 22},
+	} {
+		assert.False(t, peer(own, other), "%s", other)
 	}
 }
