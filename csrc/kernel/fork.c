@@ -590,10 +590,13 @@ static uint32_t drop_locked(struct coroi_worker *w, const struct coroi_rec *me, 
 /* first_away - one of me's that is away, or NULL. */
 static coro_fork *first_away(const struct coroi_rec *me)
 {
-	coro_fork *f = coroi_stack_own(me->stack)->away;
+	struct coroi_worker *w = coroi_self();
 
+	coroi_door_enter(w); /* a thief may add a fork of me's parents */
+	coro_fork *f = coroi_stack_own(me->stack)->away;
 	while (f && f->parent != me)
 		f = f->next;
+	coroi_door_leave(w);
 	return f;
 }
 
@@ -607,7 +610,6 @@ void coroi_fork_exit(struct coroi_worker *w)
 	coroi_door_enter(w);
 	(void)drop_locked(w, me, true);
 	coroi_door_leave(w);
-	/* nobody but me changes which of them are mine, and a thief that adds one has the door */
 	while ((f = first_away(me))) {
 		struct coroi_failure why;
 		int status = await(f, true, &why);
