@@ -53,28 +53,6 @@ static void once_for(void)
 	fj.result = rows;
 }
 
-void cb_fork_fork(void *arg, void *result)
-{
-	fork_measure(arg, once, result);
-}
-
-static void some_rows(int64_t from, int64_t to, void *sum)
-{
-	uint64_t own = 0;
-
-	for (int64_t row = from; row < to; row++)
-		own += fj_mandel_row((uint32_t)row);
-	__atomic_fetch_add((uint64_t *)sum, own, __ATOMIC_RELAXED);
-}
-
-static void once_for(void)
-{
-	if (fj.load == FJ_MANDEL)
-		cb_fail(coro_for(0, fj.size, 1, some_rows, &fj.result));
-	else
-		cb_fail(CORO_EINVAL);
-}
-
 void cb_fork_for(void *arg, void *result)
 {
 	fork_measure(arg, once_for, result);
