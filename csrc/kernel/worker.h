@@ -203,7 +203,6 @@ struct coroi_worker {
 	struct coroi_rec *next;
 	struct coroi_handovers handovers;
 	struct coroi_deque queue;
-	struct coroi_forks forks;
 	/* How often `next` may run between two turns of the queue; 0: `next` is not used. */
 	uint32_t budget;
 	/* Index in sched->worker. */
@@ -256,6 +255,7 @@ struct coroi_worker {
 	/* Wakes after which a coroutine might have followed its waker (wait.c). */
 	uint32_t follows;
 	struct coroi_stirring stir;
+	struct coroi_forks forks;
 	struct coroi_waits waits;
 	struct coroi_chaining chain;
 	struct coroi_calls calls;
