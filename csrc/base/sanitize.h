@@ -39,6 +39,7 @@
 #endif
 #ifdef COROI_TSAN
 #include <sanitizer/tsan_interface.h>
+#include <setjmp.h>
 #endif
 #ifdef COROI_VALGRIND
 #include <valgrind/memcheck.h>
@@ -273,6 +274,27 @@ COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top
 	__tsan_destroy_fiber(old);
 #endif
 }
+
+/* coroi_fork_call and coroi_fork_return, for ThreadSanitizer: of a setjmp it knows that the calls
+ * since then are over. */
+#ifdef COROI_TSAN
+__attribute__((noinline, unused)) static int
+coroi_fiber_call(void **save, void (*fn)(void *arg, void *result), void *arg, void *result)
+{
+	jmp_buf here;
+
+	*save = &here;
+	if (_setjmp(here))
+		return 1;
+	fn(arg, result);
+	return 0;
+}
+
+__attribute__((noreturn)) COROI_TELL void coroi_fiber_return(void *to)
+{
+	longjmp(*(jmp_buf *)to, 1);
+}
+#endif
 
 /* coroi_tell_unmapped - the memory is about to be unmapped. What was a stack may be mapped again
  * for anything, and AddressSanitizer would still see frames there. */

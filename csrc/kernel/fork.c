@@ -15,6 +15,11 @@
 
 #define MASK (COROI_FORKS_MOST - 1)
 
+#ifdef COROI_TSAN
+#define coroi_fork_call   coroi_fiber_call
+#define coroi_fork_return coroi_fiber_return
+#endif
+
 /* coro_fork.word */
 #define PRIVATE UINT64_C(1)
 #define DONE    UINT64_C(2) /* the status is in bits 8 to 15 */
@@ -23,10 +28,10 @@
 /* coro_fork.child: no handle is 1. */
 #define CANCEL UINT64_C(1)
 
-/* has_room - FRK1 may push. */
+/* has_room - FRK1 may push. Acquire, pairs with FST1: the thief has read the place. */
 static inline bool has_room(const struct coroi_forks *q, uint32_t tail)
 {
-	return tail - at_load_rlx(&q->head) < COROI_FORKS_MOST;
+	return tail - at_load_acq(&q->head) < COROI_FORKS_MOST;
 }
 
 /* in_section - the current coroutine of w is in one. */
@@ -122,6 +127,28 @@ void coroi_fork_unstarted_locked(struct coroi_worker *w, uint64_t arg, int statu
 		coroi_event_send_remote(w->sched, parent);
 }
 
+/* user_fn - the function by which reports name f. */
+static coro_fn user_fn(const coro_fork *f)
+{
+	const struct coroi_inner *in = coroi_inner_body(f->fn);
+
+	return in ? in->stands_for(f->arg) : f->fn;
+}
+
+/* fork_known - me, which is not INLINED, has begun as f. In the door: others report it by f's
+ * function, also when f is gone. */
+static void fork_known(struct coroi_rec *me, coro_fork *f)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coro_fn fn = user_fn(f);
+	coroi_door_enter(w);
+	coroi_fork_set(me, f);
+	memcpy(coroi_cold(me)->payload + COROI_FORK_FN_AT, &fn, sizeof fn);
+	me->more |= COROI_M_FORK;
+	coroi_door_leave(w);
+}
+
 void coroi_fork_run(void *arg, void *result)
 {
 	coro_fork *f;
@@ -129,8 +156,7 @@ void coroi_fork_run(void *arg, void *result)
 
 	(void)result;
 	memcpy(&f, arg, sizeof f);
-	coroi_fork_set(me, f);
-	me->more |= COROI_M_FORK;
+	fork_known(me, f);
 	if (at_xchg(&f->child, coro_self()) == CANCEL) { /* FST2 */
 		coroi_flag(me, COROI_F_CANCELED);
 	} else {
@@ -141,7 +167,7 @@ void coroi_fork_run(void *arg, void *result)
 			w = coroi_self();
 		}
 		if (coroi_unlikely(in_section(w)))
-			coroi_nowait_ended(w);
+			coroi_nowait_ended(w, NULL);
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
 			coroi_end_extras();
 		w = coroi_self();
@@ -154,13 +180,16 @@ void coroi_fork_run(void *arg, void *result)
 
 static coro_fn fn_of_fork(const void *payload)
 {
+	const struct coroi_rec *r = coroi_rec_of(payload);
 	coro_fork *f;
+	coro_fn fn;
 
-	memcpy(&f, (const unsigned char *)payload + COROI_FORK_AT, sizeof f);
-	if (!f)
-		return coroi_fork_run;
-	const struct coroi_inner *in = coroi_inner_body(f->fn);
-	return in ? in->stands_for(f->arg) : f->fn;
+	if (r->more & COROI_M_FORK) {
+		memcpy(&fn, (const unsigned char *)payload + COROI_FORK_FN_AT, sizeof fn);
+		return fn;
+	}
+	memcpy(&f, payload, sizeof f); /* it has not begun */
+	return user_fn(f);
 }
 
 __attribute__((constructor)) static void fork_register(void)
@@ -196,7 +225,7 @@ static uint32_t give_locked(struct coroi_worker *v, struct coroi_steal_entry *ou
 	if (!send_off_locked(v, f, &out[0].runnable))
 		return 0;
 	out[0].arg = (uintptr_t)f;
-	at_store_rlx(&q->head, head + 1);
+	at_store_rel(&q->head, head + 1); /* pairs with has_room */
 	return 1;
 }
 
@@ -318,6 +347,35 @@ void coro_fork_begin(coro_fork *f, coro_fn fn, void *arg, void *result)
 		push(w, f, tail);
 }
 
+/* --------------------------------------------------------------------------------- what is left open */
+
+/* drop_left - the current coroutine of w has returned without having joined the n newest forks. */
+static COROI_COLD void drop_left(struct coroi_worker *w, uint32_t n)
+{
+	struct coroi_forks *q = &w->forks;
+	struct coroi_text t = {.n = 0};
+
+	coroi_door_enter(w);
+	if (n > q->tail - q->head) /* thieves have taken some */
+		n = q->tail - q->head;
+	at_store_rlx(&q->tail, q->tail - n);
+	hold(w, q->tail != q->head);
+	coroi_door_leave(w);
+	if (!n)
+		return;
+	coroi_text_put(&t, "coro: ");
+	coroi_text_number(&t, n, 10);
+	coroi_text_put(&t, " forks not joined, and dropped, at the return of function ");
+	coroi_text_number(&t, (uintptr_t)coroi_user_fn(w->current), 16);
+	coroi_text_put(&t, "\n");
+	coroi_say(t.at, t.n);
+}
+
+COROI_COLD void coroi_forks_left(struct coroi_worker *w)
+{
+	drop_left(w, w->forks.tail - at_load_rlx(&w->forks.head));
+}
+
 /* ----------------------------------------------------------------------------------------- join */
 
 /* begun_locked - FRK3 takes a record for f, which becomes the current coroutine. NULL: no memory. */
@@ -364,41 +422,113 @@ static COROI_COLD void unstack(const struct coroi_stack *base)
 	coroi_door_leave(w);
 }
 
+/* left - f's child has left by FEX1, on base or on stacks above it. */
+static COROI_NOINLINE COROI_COLD void left(const struct coroi_stack *base)
+{
+	if (coroi_self()->current->stack == base)
+		return;
+	coroi_fiber_arrive(NULL, NULL);
+	unstack(base);
+}
+
+/* call - fn(arg, result) in the child of f. base: the stack that the caller is on. False: the child
+ * has left it by FEX1. */
+static inline bool call(coro_fork *f, coro_fn fn, void *arg, void *result,
+			const struct coroi_stack *base)
+{
+	if (coroi_likely(!coroi_fork_call(&f->next, fn, arg, result)))
+		return true;
+	left(base);
+	return false;
+}
+
 static void call_deep(void *arg)
 {
 	coro_fork *f = arg;
-	struct coroi_stack *base = coroi_self()->current->stack;
 
-	if (coroi_fork_call(&f->next, f->fn, f->arg, f->result)) {
-		coroi_fiber_arrive(NULL, NULL);
-		unstack(base);
-	}
+	call(f, f->fn, f->arg, f->result, coroi_self()->current->stack);
 }
 
-/* call_on_segment - less than half of this stack is left. */
-static COROI_NOINLINE void call_on_segment(coro_fork *f, struct coroi_stack *base)
+/* call_on_segment - less than half of this stack is left: r calls f on another. Without memory for
+ * that, it has not been called. */
+static COROI_NOINLINE void call_on_segment(struct coroi_rec *r, coro_fork *f,
+					   const struct coroi_stack *base)
 {
-	if (coro_call_on_stack(coroi_stack_class_bytes(base->class), call_deep, f) &&
-	    coroi_fork_call(&f->next, f->fn, f->arg, f->result)) {
-		coroi_fiber_arrive(NULL, NULL);
-		unstack(base);
-	}
+	if (!coro_call_on_stack(coroi_stack_class_bytes(base->class), call_deep, f))
+		return;
+	at_bump(&coroi_self()->ends.no_stack);
+	coroi_flag(r, COROI_F_NO_STACK);
 }
 
-/* call_begun - the rest of FRK3, and FRK4. inside: in a section of the parent's. Returns: the
+/* is_of - f, in w's deque, is of r, which is INLINED and has returned. Its frames, which are gone,
+ * lay below `frames`. */
+static inline bool is_of(const coro_fork *f, const struct coroi_rec *r, const char *frames)
+{
+	return ((const char *)f < frames && (const char *)f >= r->stack->low) || f->parent == r;
+}
+
+static inline bool has_left(const struct coroi_worker *w, const struct coroi_rec *r,
+			    const char *frames)
+{
+	const struct coroi_forks *q = &w->forks;
+
+	return q->tail != at_load_rlx(&q->head) && is_of(q->ring[(q->tail - 1) & MASK], r, frames);
+}
+
+/* forks_left_below - coroi_forks_left of an INLINED one. */
+static COROI_COLD void forks_left_below(struct coroi_worker *w, const char *frames)
+{
+	struct coroi_forks *q = &w->forks;
+	uint32_t i = q->tail;
+
+	while (i != at_load_rlx(&q->head) && is_of(q->ring[(i - 1) & MASK], w->current, frames))
+		i--;
+	drop_left(w, q->tail - i);
+}
+
+static void run_extras(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coroi_end_extras();
+}
+
+/* end_extras - r, the child of f, has ended but for its deferred functions; these may leave by
+ * FEX1, too. */
+static COROI_COLD void end_extras(coro_fork *f, const struct coroi_sections *outer,
+				  const struct coroi_stack *base)
+{
+	while (!call(f, run_extras, NULL, NULL, base))
+		;
+	struct coroi_worker *w = coroi_self();
+	if (outer || in_section(w))
+		coroi_nowait_ended(w, outer);
+}
+
+/* tell_owners - a child has ended that perhaps had locks: its worker goes on, and does at once what
+ * was left to the native stack. */
+static COROI_COLD void tell_owners(struct coroi_worker *w)
+{
+	struct coroi_errand e = w->errand;
+
+	w->errand.run = NULL;
+	if (e.run)
+		e.run(w, e.arg);
+}
+
+/* call_begun - the rest of FRK3, and FRK4. outer: the parent's sections, or NULL. Returns: the
  * child's status. */
-static inline int call_begun(coro_fork *f, struct coroi_stack *base, bool inside)
+static inline int call_begun(coro_fork *f, struct coroi_stack *base,
+			     const struct coroi_sections *outer)
 {
-	size_t left = (size_t)((char *)__builtin_frame_address(0) - base->low);
+	const char *here = __builtin_frame_address(0);
 	struct coroi_rec *me = f->parent;
 	int status = CORO_OK;
 
-	if (coroi_unlikely(left < (size_t)(base->top - base->low) / 2)) {
-		call_on_segment(f, base);
-	} else if (coroi_unlikely(coroi_fork_call(&f->next, f->fn, f->arg, f->result))) {
-		coroi_fiber_arrive(NULL, NULL);
-		unstack(base);
-	}
+	if (coroi_unlikely((size_t)(here - base->low) < (size_t)(base->top - base->low) / 2))
+		call_on_segment(coroi_here()->current, f, base);
+	else
+		call(f, f->fn, f->arg, f->result, base);
 	struct coroi_worker *w = coroi_here();
 	struct coroi_rec *r = w->current;
 	if (coroi_unlikely(!r)) { /* on a thread that is no worker */
@@ -406,32 +536,37 @@ static inline int call_begun(coro_fork *f, struct coroi_stack *base, bool inside
 		w = coroi_here();
 		r = w->current;
 	}
-	if (coroi_unlikely(in_section(w) && !inside))
-		coroi_nowait_ended(w);
+	if (coroi_unlikely(outer || in_section(w)))
+		coroi_nowait_ended(w, outer);
 	if (coroi_unlikely(r->flags & COROI_F_EXTRAS)) {
-		coroi_end_extras();
+		end_extras(f, outer, base);
 		w = coroi_here();
 	}
-	if (coroi_unlikely(has_own(&w->forks, r)))
-		coroi_forks_left(w);
+	if (coroi_unlikely(has_left(w, r, here)))
+		forks_left_below(w, here);
 	coroi_door_enter(w);
-	if (coroi_unlikely((r->flags & (COROI_F_ABORTED | COROI_F_CANCELED)) | r->canceled))
+	if (coroi_unlikely((r->flags & (COROI_F_ABORTED | COROI_F_CANCELED | COROI_F_NO_STACK)) |
+			   r->canceled))
 		status = coroi_join_status(r);
 	struct coroi_failure why = {0};
 	if (coroi_unlikely(status == CORO_EFAILED))
 		why = coroi_failed(r);
+	uint8_t more = r->more;
 	me->more &= (uint8_t)~COROI_M_INLINES;
 	coroi_end_locked(w, r);
 	at_store_rlx(&me->state, COROI_ACTIVE);
 	w->current = me;
 	coroi_door_leave(w);
+	if (coroi_unlikely(more & COROI_M_OWNER))
+		tell_owners(w);
 	if (coroi_unlikely(status == CORO_EFAILED))
 		coroi_keep_failure(me, why);
 	return status;
 }
 
 /* call_here - the join calls f, which is in no deque. */
-static inline int call_here(struct coroi_worker *w, coro_fork *f, bool inside)
+static inline int call_here(struct coroi_worker *w, coro_fork *f,
+			    const struct coroi_sections *outer)
 {
 	struct coroi_rec *r;
 
@@ -440,7 +575,7 @@ static inline int call_here(struct coroi_worker *w, coro_fork *f, bool inside)
 	coroi_door_enter(w);
 	r = begun_locked(w, f);
 	coroi_door_leave(w);
-	return r ? call_begun(f, r->stack, inside) : CORO_ENOMEM;
+	return r ? call_begun(f, r->stack, outer) : CORO_ENOMEM;
 }
 
 /* withdraw - FCA2. */
@@ -498,10 +633,8 @@ static bool taken_locked(struct coroi_worker *w, const coro_fork *f)
 static COROI_COLD int call_inside(struct coroi_worker *w, coro_fork *f)
 {
 	struct coroi_sections open = w->sections;
-	int status = call_here(w, f, true);
 
-	coroi_sections_return(&open); /* whatever the child has left open */
-	return status;
+	return call_here(w, f, &open);
 }
 
 static COROI_NOINLINE int join_slow(struct coroi_worker *w, coro_fork *f)
@@ -532,7 +665,7 @@ static COROI_NOINLINE int join_slow(struct coroi_worker *w, coro_fork *f)
 		}
 	}
 	w = coroi_here();
-	return in_section(w) ? call_inside(w, f) : call_here(w, f, false);
+	return in_section(w) ? call_inside(w, f) : call_here(w, f, NULL);
 }
 
 int coro_fork_join(coro_fork *f)
@@ -557,7 +690,7 @@ int coro_fork_join(coro_fork *f)
 			at_store_rlx(&w->nowait, tail - 1 == head ? 0 : COROI_HOLDS_FORKS);
 			struct coroi_rec *r = begun_locked(w, f);
 			coroi_door_leave(w);
-			return coroi_likely(r) ? call_begun(f, r->stack, false) : CORO_ENOMEM;
+			return coroi_likely(r) ? call_begun(f, r->stack, NULL) : CORO_ENOMEM;
 		}
 	}
 	coroi_door_leave(w);
@@ -571,28 +704,22 @@ static uint64_t settled(int status)
 	return DONE | SETTLED | (uint64_t)(uint8_t)status << 8;
 }
 
-/* drop_locked - drop those of me that have not begun: they are the newest. stay: me's frames are
- * still there. Returns: how many. */
-static uint32_t drop_locked(struct coroi_worker *w, const struct coroi_rec *me, bool stay)
+/* drop_locked - drop those of me that have not begun: they are the newest. */
+static void drop_locked(struct coroi_worker *w, const struct coroi_rec *me)
 {
 	struct coroi_forks *q = &w->forks;
-	uint32_t n = 0;
 
-	for (; has_own(q, me); n++) {
+	while (has_own(q, me)) {
 		at_store_rlx(&q->tail, q->tail - 1);
-		if (stay)
-			at_store_rlx(&q->ring[q->tail & MASK]->word, settled(CORO_ECANCELED));
+		at_store_rlx(&q->ring[q->tail & MASK]->word, settled(CORO_ECANCELED));
 	}
 	hold(w, q->tail != q->head);
-	return n;
 }
 
-/* first_away - one of me's that is away, or NULL. */
-static coro_fork *first_away(const struct coroi_rec *me)
+/* first_away - one of me's that is away, or NULL. A thief may add one of its parents' meanwhile. */
+static coro_fork *first_away(struct coroi_worker *w, const struct coroi_rec *me)
 {
-	struct coroi_worker *w = coroi_self();
-
-	coroi_door_enter(w); /* a thief may add a fork of me's parents */
+	coroi_door_enter(w);
 	coro_fork *f = coroi_stack_own(me->stack)->away;
 	while (f && f->parent != me)
 		f = f->next;
@@ -608,9 +735,9 @@ void coroi_fork_exit(struct coroi_worker *w)
 	if (coroi_is_dense(me))
 		return;
 	coroi_door_enter(w);
-	(void)drop_locked(w, me, true);
+	drop_locked(w, me);
 	coroi_door_leave(w);
-	while ((f = first_away(me))) {
+	while ((f = first_away(coroi_self(), me))) {
 		struct coroi_failure why;
 		int status = await(f, true, &why);
 		if (status == CORO_EFAILED)
@@ -624,25 +751,9 @@ void coroi_fork_exit(struct coroi_worker *w)
 	while ((char *)f->next < s->low || (char *)f->next >= s->top)
 		s = s->below;
 	coroi_fiber_below(s->low, f->next);
-	coroi_fiber_leave(NULL, &s->fiber);
+	if (s != me->stack)
+		coroi_fiber_leave(NULL, &s->fiber);
 	coroi_fork_return(f->next);
-}
-
-COROI_COLD void coroi_forks_left(struct coroi_worker *w)
-{
-	struct coroi_text t = {.n = 0};
-
-	coroi_door_enter(w);
-	uint32_t n = drop_locked(w, w->current, false);
-	coroi_door_leave(w);
-	if (!n)
-		return;
-	coroi_text_put(&t, "coro: ");
-	coroi_text_number(&t, n, 10);
-	coroi_text_put(&t, " forks not joined, and dropped, at the return of function ");
-	coroi_text_number(&t, (uintptr_t)coroi_user_fn(w->current), 16);
-	coroi_text_put(&t, "\n");
-	coroi_say(t.at, t.n);
 }
 
 /* ------------------------------------------------------------------------------------- coro_for */
@@ -677,7 +788,7 @@ static bool is_taken(const struct coroi_worker *w)
 
 static int split(const struct loop *l, int64_t from, int64_t to)
 {
-	int64_t middle = from + (int64_t)((uint64_t)(to - from) / 2);
+	int64_t middle = from + (int64_t)(((uint64_t)to - (uint64_t)from) / 2);
 	struct upper u = {l, middle, to};
 	int upper = CORO_OK;
 	coro_fork f;

@@ -104,9 +104,9 @@ static inline void coroi_forks_suspend_locked(struct coroi_worker *w)
 		coroi_forks_promote_locked(w);
 }
 
-/* coroi_forks_left - the current coroutine of w has returned, and run what it had deferred. If there
- * are forks that it has not joined, say so, and drop those that have not begun. Thread: w, in no
- * door. */
+/* coroi_forks_left - the current coroutine of w, which is not INLINED, has returned, and run what it
+ * had deferred. If there are forks that it has not joined, say so, and drop those that have not
+ * begun. Thread: w, in no door. */
 COROI_COLD void coroi_forks_left(struct coroi_worker *w);
 
 /* coroi_fork_run - the body of a fork that was stolen or promoted. coroi_fork_ended - FST3 of me,

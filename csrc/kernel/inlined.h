@@ -13,6 +13,8 @@
 
 /* The child's fork, in its payload, behind what coro_fail keeps there. */
 #define COROI_FORK_AT (CORO_INLINE_BYTES - sizeof(coro_fork *))
+/* Before it the child's function, if it is not INLINED. */
+#define COROI_FORK_FN_AT (COROI_FORK_AT - sizeof(coro_fn))
 
 /* coroi_fork_of - the fork that r, a child with COROI_M_FORK, came of. coroi_fork_set - set it. */
 static inline coro_fork *coroi_fork_of(const struct coroi_rec *r)

@@ -96,10 +96,18 @@ COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_
 	return code;
 }
 
-COROI_COLD void coroi_nowait_ended(struct coroi_worker *w)
+COROI_COLD void coroi_nowait_ended(struct coroi_worker *w, const struct coroi_sections *outer)
 {
-	report(w, "the end");
-	(void)coroi_sections_leave(w);
+	static const struct coroi_sections none;
+	bool own = false;
+
+	if (!outer)
+		outer = &none;
+	for (int i = 0; i < 2; i++)
+		own |= w->sections.depth[i] > outer->depth[i];
+	if (own)
+		report(w, "the end");
+	coroi_sections_return(outer);
 }
 
 /* --------------------------------------------------------------------------------- public calls */

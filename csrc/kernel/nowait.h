@@ -48,8 +48,9 @@ void coroi_sections_return(const struct coroi_sections *open);
 COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_rec *me,
 					   uint64_t runnable);
 
-/* coroi_nowait_ended - report that the current coroutine of w has ended inside a section, and end
- * all that are open. Thread: w, in no door. */
-COROI_COLD void coroi_nowait_ended(struct coroi_worker *w);
+/* coroi_nowait_ended - the current coroutine of w has ended. If it is inside a section of its own,
+ * report that. Open are from now on those in *outer, of which it was part (NULL: none). Thread: w,
+ * in no door. */
+COROI_COLD void coroi_nowait_ended(struct coroi_worker *w, const struct coroi_sections *outer);
 
 #endif

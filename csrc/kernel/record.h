@@ -156,6 +156,12 @@ static inline struct coroi_cold *coroi_cold(const struct coroi_rec *r)
 	return (struct coroi_cold *)((uintptr_t)r + COROI_CHUNK_BYTES / 2);
 }
 
+/* coroi_rec_of - the record whose payload that is. */
+static inline const struct coroi_rec *coroi_rec_of(const void *payload)
+{
+	return (const struct coroi_rec *)((uintptr_t)payload - COROI_CHUNK_BYTES / 2);
+}
+
 /* The wake word. */
 #define COROI_GEN_SHIFT 32
 /* The handle is known to somebody, so others may change this word. */

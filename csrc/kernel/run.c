@@ -606,7 +606,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
 			if (coroi_self()->nowait & COROI_LEVELS)
 				/* before the deferred functions, which may wait */
-				coroi_nowait_ended(coroi_self());
+				coroi_nowait_ended(coroi_self(), NULL);
 			coroi_end_extras();
 			tell_end(coroi_self()->current);
 		}
@@ -631,7 +631,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(w->nowait)) {
 			coroi_door_leave(w);
 			if (w->nowait & COROI_LEVELS)
-				coroi_nowait_ended(w);
+				coroi_nowait_ended(w, NULL);
 			coroi_forks_left(w);
 			coroi_door_enter(w);
 		}

@@ -60,6 +60,7 @@
 #include "kernel/wait.h"
 
 #include "kernel/budget.h"
+#include "kernel/fork.h"
 #include "kernel/hooks.h"
 #include "kernel/inlined.h"
 #include "kernel/nowait.h"
