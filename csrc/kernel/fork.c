@@ -661,7 +661,9 @@ static COROI_NOINLINE int join_slow(struct coroi_worker *w, coro_fork *f)
 			status = await(f, false, &why);
 			if (coroi_unlikely(status == CORO_EFAILED))
 				coroi_keep_failure(coroi_self()->current, why);
-			return status;
+			if (coroi_likely(status != CORO_ENOMEM))
+				return status;
+			/* there was no stack for it: it has not begun, and here is one */
 		}
 	}
 	w = coroi_here();

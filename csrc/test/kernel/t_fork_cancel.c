@@ -165,11 +165,13 @@ static void *cancels_from_outside(void *arg)
 TEST(fork_deep_chain_is_canceled_from_outside)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
 		pthread_t t;
+		done = begun = 0;
 		thread_start(&t, cancels_from_outside, NULL);
-		begun = 0;
-		run_in(workers, deep_is_canceled);
+		run_alone(s, NULL, deep_is_canceled);
 		thread_join(t);
+		CHECK_EQ(done, 1);
 	}
 }
 
