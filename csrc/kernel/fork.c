@@ -286,7 +286,8 @@ void coroi_forks_return(coro_fork *first)
 
 	if (!first)
 		return;
-	for (coro_fork *f = first; f; f = f->next) {
+	for (coro_fork *f = first, *next; f; f = next) {
+		next = f->next; /* a thief that takes f uses the link */
 		q->ring[q->tail & MASK] = f;
 		at_store_rel(&q->tail, q->tail + 1); /* as FRK1 */
 	}

@@ -20,6 +20,7 @@
 	S(closing)         \
 	S(starvation)      \
 	S(stealing)        \
+	S(forks)           \
 	S(owning)          \
 	S(first_block)     \
 	S(manual)          \

@@ -1,9 +1,10 @@
-/* scenarios_sched.c - spawning, queues, joining, ends, stealing. */
+/* scenarios_sched.c - spawning, queues, joining, ends, stealing, forks. */
 #include "ledger.h"
 
 #include "kernel/spawn.h"
 #include "kernel/wait.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------ spawning */
@@ -275,4 +276,97 @@ SCENARIO(stealing)
 		QUIET(coro_scheduler_trim(s));
 	}
 	end(s);
+}
+
+/* ------------------------------------------------------------------------ forks */
+
+#define FORKS 1200 /* more than a worker keeps for others */
+
+struct fork_of {
+	uint32_t number, got;
+};
+
+static void triples(void *arg, void *result)
+{
+	struct fork_of *f = arg;
+
+	(void)result;
+	CHECK_EQ(f->got, 0);
+	if (f->number % 100 == 3)
+		coro_yield();
+	f->got = 3 * f->number + 1;
+}
+
+static void fails_with_text(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_yield();
+	coro_fail(4, "a text");
+}
+
+/* The innermost that has no stack says so. */
+static void recurses(void *arg, void *result)
+{
+	uint32_t n = *(uint32_t *)arg, less = n - 1, got = 0;
+	coro_fork f;
+
+	if (n) {
+		coro_fork_begin(&f, recurses, &less, &got);
+		CHECK_EQ(got, 0);
+		if (!went_well(coro_fork_join(&f), CORO_ENOMEM))
+			CHECK_EQ(got, 0);
+	}
+	*(uint32_t *)result = got + 1;
+}
+
+static void joins_forks(void *arg, void *result)
+{
+	struct fork_of *of = calloc(FORKS, sizeof *of);
+	coro_fork *f = calloc(FORKS, sizeof *f);
+	uint32_t depth = 300, got = 0;
+	(void)arg;
+	(void)result;
+
+	for (uint32_t i = 0; i < FORKS; i++) {
+		of[i].number = i;
+		coro_fork_begin(&f[i], triples, &of[i], NULL);
+	}
+	for (uint32_t k = 0; k < FORKS; k++) {
+		uint32_t i = k & 1 ? k : FORKS - 2 - k; /* every second one from each end */
+		bool ok = went_well(coro_fork_join(&f[i]), CORO_ENOMEM);
+		CHECK_EQ(of[i].got, ok ? 3 * i + 1 : 0);
+	}
+	free(f);
+	free(of);
+
+	coro_fork fails, deep;
+	coro_fork_begin(&fails, fails_with_text, NULL, NULL);
+	coro_fork_begin(&deep, recurses, &depth, &got);
+	if (went_well(coro_fork_join(&deep), CORO_ENOMEM))
+		CHECK(got == depth + 1 || (may_fail() && got));
+	int code = 0, status = coro_fork_join(&fails);
+	char text[16] = "";
+	if (status != CORO_EFAILED) {
+		went_well(status, CORO_ENOMEM);
+		return;
+	}
+	coro_join_error(&code, text, sizeof text);
+	CHECK_EQ(code, 4);
+	CHECK(strcmp(text, "a text") == 0 || may_fail());
+}
+
+/* What has no record, or no stack, was not called. A child that ends without a stack of its own is
+ * called by its join: so there may be more spawns than children. */
+SCENARIO(forks)
+{
+	coro_scheduler *s = begin(2, 0, 0);
+
+	if (!s)
+		return;
+	outside(s, joins_forks, NULL, 0);
+	outside(s, joins_forks, NULL, 0);
+	CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);
+	QUIET(coro_scheduler_trim(s));
+	finish(s);
 }

@@ -330,7 +330,8 @@ TEST_LIMIT(stress_fork_cancels, 1200)
 			CHECK_EQ(coro_scheduler_spawn(s, NULL, plants, &at, sizeof at, &handles[i]),
 				 CORO_OK);
 		}
-		thread_start(&thread, cancels_some, &seed);
+		uint64_t other_seed = rnd(&seed);
+		thread_start(&thread, cancels_some, &other_seed);
 		sleep_us(rnd(&seed) % 2000);
 		if (round % 4 == 3)
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
