@@ -127,6 +127,23 @@ void cb_fork_fork(void *arg, void *result);
 void cb_fork_for(void *arg, void *result);
 uint64_t cb_fork_children(const struct cb_fork *f);
 
+/* -------------------------------------------------------------------------------- forkbeside.c
+ * cb_forks_body (arg: struct cb_forks, result: struct cb_forks_done) has Fibonacci of n by forks,
+ * one child in `every` sleeping for CB_FORKS_NAP (0: none), or a chain of n forks, one inside the
+ * other; of n = 0 it sleeps for CB_FORKS_NONE. CB_FORKS_BESIDE: beside two coroutines that yield
+ * and one that sleeps for CB_FORKS_NAP at a time. */
+enum { CB_FORKS_BESIDE = 1, CB_FORKS_CHAIN = 2 };
+enum { CB_FORKS_NAP = 1000000, CB_FORKS_NONE = 300000000 }; /* ns */
+struct cb_forks {
+	int64_t n, every, flags;
+};
+struct cb_forks_done {
+	int64_t ns, sum;
+	int64_t gap_ns;                /* the longest between two turns of one that yields */
+	int64_t late_ns, late_mean_ns; /* of the sleeper */
+};
+void cb_forks_body(void *arg, void *result);
+
 /* -------------------------------------------------------------------------------------- call.c
  * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls
  * a Go function of an int64_t, which adds 1, n times; cb_call_once (arg: coro_go_id) once,

@@ -77,3 +77,23 @@ func (f Forked) Took() (time.Duration, uint64, error) {
 	}
 	return time.Duration(f.Ns), f.Sum, nil
 }
+
+// ForksBody is the entry of forkbeside.c: ForkBeside, ForksDone.
+var ForksBody = unsafe.Pointer(C.cb_forks_body)
+
+// The flags of ForkBeside.
+const (
+	ForksBeside = int64(C.CB_FORKS_BESIDE)
+	ForksChain  = int64(C.CB_FORKS_CHAIN)
+)
+
+// A ForkBeside is Fibonacci of N, or a chain of N: see cbody.h.
+type ForkBeside struct{ N, Every, Flags int64 }
+
+// ForksDone is what came of them.
+type ForksDone struct {
+	Took             time.Duration
+	Sum              int64
+	Gap              time.Duration // the longest between two turns of one that yields
+	Late, LateOnMean time.Duration // of the sleeper
+}

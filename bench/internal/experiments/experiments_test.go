@@ -111,6 +111,8 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"ring", "goroutine", "loose buffered", 1, 16, []string{"mps"}},
 		{"ring", "goroutine", "strict unbuffered", 1, 8000, []string{"mps"}},
 		{"forkjoin", "serial", "fib", 1, 22, []string{"ms_per_run"}},
+		{"forkjoin-beside", "coro", "fib memory", 1, 35, []string{"ms_per_run", "grown_kib"}},
+		{"forkjoin-beside", "coro", "fib beside", 2, 35, []string{"gap_max_us", "late_max_us"}},
 		{"forkjoin", "coro", "fib fork", 1, 27, []string{"ns_per_child", "times_serial"}},
 		{"forkjoin", "coro", "quicksort fork", all, 10_000_000, []string{"speedup"}},
 		{"forkjoin", "coro", "fib spawn", 1, 22, []string{"ms_per_run", "times_serial"}},

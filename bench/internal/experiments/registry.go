@@ -36,6 +36,7 @@ func All(o Options) []*harness.Experiment {
 		blocking(),
 		ring(o.Ring),
 		forks(o.Fork),
+		forksBeside(),
 		dense(),
 		ladder(),
 		application(),
