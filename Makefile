@@ -287,9 +287,9 @@ ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines:
 	go run ./bench -run '^ring$$' -full
 
 .PHONY: forkjoin
-forkjoin: deps-run ## children and joins beside goroutines, OpenMP, oneTBB, and libfork where LIBFORK is its directory; some minutes
+forkjoin: deps-run ## forks, children and joins beside goroutines, OpenMP, oneTBB, and libfork where LIBFORK is its directory; some minutes
 	@scripts/deps.sh $(FORK_PACKAGES)
-	go run ./bench -run '^forkjoin$$' $(if $(LIBFORK),-libfork '$(LIBFORK)')
+	go run ./bench -run '^forkjoin' $(if $(LIBFORK),-libfork '$(LIBFORK)')
 
 .PHONY: bench-json
 bench-json: deps-run ## every measurement as one JSON object a line

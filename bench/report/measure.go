@@ -51,7 +51,8 @@ var commands = []command{
 		{"-run", "^application$"},
 		{"-run", "^ladder$", "-rows", "^ucontext/"},
 	}},
-	{name: "forkjoin", dir: "bench", runs: [][]string{{"-run", "^forkjoin$"}}, peers: true},
+	{name: "forkjoin", dir: "bench", runs: [][]string{{"-run", "^forkjoin(-beside)?$"}},
+		peers: true},
 	{name: "peers", dir: "bench/peers", runs: [][]string{
 		{"-run", "actors", "-rows", "/pingpong workers=1 ", "-runs", "3"},
 		{"-run", "switching", "-runs", "3"},

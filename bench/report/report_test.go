@@ -44,6 +44,7 @@ func sample() figures.Figures {
 		"application": {Measurements: []harness.Measurement{
 			m("application", "coro", "light-switch", 1, "per_second", 20_000)}},
 		"forkjoin": {Measurements: []harness.Measurement{
+			m("forkjoin", "coro", "fib fork", 27, "times_serial", 40),
 			m("forkjoin", "coro", "fib spawn", 22, "times_serial", 2500),
 			m("forkjoin", "onetbb", "fib", 22, "times_serial", 200)}},
 		"peers": {Measurements: []harness.Measurement{

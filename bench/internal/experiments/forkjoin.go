@@ -70,12 +70,11 @@ child: that, with what the child computes. times serial: against the same in pla
 children, just before. speed-up: against the same row with one worker, in the same round. The last
 column: how many times faster than the better of OpenMP and oneTBB.
 coro fork: coro_fork_begin and coro_fork_join; fork call: from a goroutine, by Func.Call; for:
-coro_for over rows. spawn: coro_spawn_attr and coro_join; scope: coro_scope_spawn and
-coro_scope_wait. A child of these two runs after what was queued before it, so a tree is walked in
-breadth, and each parent that waits keeps its stack: their sizes are smaller for that. So are those
-of goroutine: sync.WaitGroup.Go, compiled by Go. openmp: tasks and taskwait of gcc. onetbb:
-task_group. libfork: fork and join of its lazy pool, where -libfork names the directory of its
-sources.`
+coro_for over rows. spawn: coro_spawn_attr and coro_join; a child runs after what was queued before
+it, so a tree is walked in breadth, and each parent that waits keeps its stack. scope: coro_scope_new
+for each parent, coro_scope_spawn and coro_scope_wait. goroutine: sync.WaitGroup.Go, compiled by Go.
+These three have smaller sizes. openmp: tasks and taskwait of gcc. onetbb: task_group. libfork: fork
+and join of its lazy pool, where -libfork names the directory of its sources.`
 	for _, why := range left {
 		about += "\nLeft out: " + why + "."
 	}

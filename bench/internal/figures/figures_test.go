@@ -81,11 +81,30 @@ func TestForkJoinTables(t *testing.T) {
 	f := Figures{"forkjoin": {Measurements: []harness.Measurement{
 		m("serial", "fib", "ms_per_run", 1, 0.02), m("coro", "fib spawn", "times_serial", 1, 1500),
 		m("coro", "fib spawn", "times_serial", 2, 900), m("libfork", "uts", "times_serial", 1, 9),
-		m("onetbb", "fib", "speedup", 2, 1.9)}}}
+		m("coro", "uts fork", "times_serial", 1, 7), m("onetbb", "fib", "speedup", 2, 1.9),
+		m("coro", "queens fork call", "ns_per_child", 2, 12)}}}
 	one := tables["forkjoin"].markdown(f)
-	assert.Contains(t, one, "| `fib` | 0.020 | 1 500 | - | - | - | - | |\n")
-	assert.Contains(t, one, "| `uts` | - | - | - | - | - | - | 9.0 |\n")
-	assert.Contains(t, tables["forkjoin-speed-up"].markdown(f), "| `fib` | - | - | - | - | 1.9 | |\n")
+	assert.Contains(t, one, "| `fib` | 0.020 | - | 1 500 | - | - | - | - | |\n")
+	assert.Contains(t, one, "| `uts` | - | 7.0 | - | - | - | - | - | 9.0 |\n")
+	assert.Contains(t, tables["forkjoin-speed-up"].markdown(f),
+		"| `fib` | - | - | - | - | - | 1.9 | |\n")
+	child := tables["forkjoin-child"].markdown(f)
+	assert.Contains(t, child, "| `queens`, 1 worker | - | - | - | - | - | |\n")
+	assert.Contains(t, child, "| `queens`, 2 workers | - | 12 | - | - | - | |\n")
+}
+
+// Memory is in KiB, times are in ms, and the chain has one worker alone.
+func TestForksBesideTable(t *testing.T) {
+	m := func(variant, metric string, workers int, value float64) harness.Measurement {
+		return harness.Measurement{Experiment: "forkjoin-beside", System: "coro", Variant: variant,
+			Workers: workers, Metric: metric, Value: value, Min: value, Max: 2 * value}
+	}
+	text := tables["forkjoin-beside"].markdown(Figures{"forkjoin": {Measurements: []harness.Measurement{
+		m("chain memory", "grown_kib", 1, 4000), m("fib memory", "grown_kib", 2, 90),
+		m("fib beside", "gap_max_us", 1, 1200)}}})
+	assert.Contains(t, text, "| memory: a chain of 100 000 | 4 000 (4 000 to 8 000) KiB | |\n")
+	assert.Contains(t, text, "| memory: Fibonacci of 35 | - | 90 (90 to 180) KiB |\n")
+	assert.Contains(t, text, "| the same beside Fibonacci of 35 | 1.2 (1.2 to 2.4) ms | - |\n")
 }
 
 func TestRatiosTakeTheBestOfTheOthers(t *testing.T) {

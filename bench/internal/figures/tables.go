@@ -98,6 +98,8 @@ var tables = map[string]table{
 	"application":       applications(),
 	"forkjoin":          forkJoin("times_serial", 1),
 	"forkjoin-speed-up": forkJoin("speedup", 2),
+	"forkjoin-child":    forkChild(),
+	"forkjoin-beside":   forkBeside(),
 }
 
 // why is README's table, and more is the rest of it.
@@ -236,15 +238,15 @@ func forkJoin(metric string, workers int) table {
 	of := func(system, variant, metric string, workers int) cell {
 		return value(Key{"forkjoin", "forkjoin", system, variant, workers, 0, metric}, 1, "")
 	}
-	systems := [][2]string{{"coro", " spawn"}, {"coro", " scope"}, {"goroutine", ""},
-		{"openmp", ""}, {"onetbb", ""}}
+	systems := [][2]string{{"coro", " fork"}, {"coro", " spawn"}, {"coro", " scope"},
+		{"goroutine", ""}, {"openmp", ""}, {"onetbb", ""}}
 	t := table{head: []string{fmt.Sprintf("speed-up on %d workers", workers)}}
 	isSerial := metric == "times_serial"
 	if isSerial {
 		t.head = []string{"times serial C, one worker", "serial, ms"}
 	}
-	t.head = append(t.head, "coro, spawn and join", "coro, scope", "goroutines", "OpenMP",
-		"oneTBB", "libfork")
+	t.head = append(t.head, "coro, fork", "coro, spawn and join", "coro, scope", "goroutines",
+		"OpenMP", "oneTBB", "libfork")
 	for _, load := range []string{"fib", "queens", "uts", "quicksort", "mandelbrot", "matrix"} {
 		cells := []cell{text("`" + load + "`")}
 		if isSerial {
@@ -257,6 +259,59 @@ func forkJoin(metric string, workers int) table {
 		t.rows = append(t.rows, cells)
 	}
 	return t
+}
+
+// forkChild is what a child takes where that does next to nothing.
+func forkChild() table {
+	t := table{head: []string{"ns a child", "coro, fork", "coro, fork from `Call`", "goroutines",
+		"OpenMP", "oneTBB", "libfork"}}
+	for _, load := range []string{"fib", "queens", "uts"} {
+		for _, workers := range []int{1, 2} {
+			of := func(system, way string) cell {
+				return value(Key{"forkjoin", "forkjoin", system, load + way, workers, 0,
+					"ns_per_child"}, 1, "")
+			}
+			what := fmt.Sprintf("`%s`, %d workers", load, workers)
+			if workers == 1 {
+				what = fmt.Sprintf("`%s`, 1 worker", load)
+			}
+			t.rows = append(t.rows, []cell{text(what), of("coro", " fork"),
+				of("coro", " fork call"), of("goroutine", ""), of("openmp", ""),
+				of("onetbb", ""), maybe(of("libfork", ""))})
+		}
+	}
+	return t
+}
+
+// forkBeside is what forks take of memory, and from others.
+func forkBeside() table {
+	row := func(what, variant, metric string, scale float64, unit string, second bool) []cell {
+		of := func(workers int) cell {
+			return spread(Key{"forkjoin", "forkjoin-beside", "coro", variant, workers, 0, metric},
+				scale, unit)
+		}
+		if !second {
+			return []cell{text(what), of(1), text("")}
+		}
+		return []cell{text(what), of(1), of(2)}
+	}
+	memory := func(what, variant string, second bool) []cell {
+		return row("memory: "+what, variant+" memory", "grown_kib", 1, " KiB", second)
+	}
+	return table{
+		head: []string{"", "1 worker", "2 workers"},
+		rows: [][]cell{
+			memory("Fibonacci of 35", "fib", true),
+			memory("Fibonacci of 27, one child in ten sleeps 1 ms", "fib sleeps", true),
+			memory("a chain of 100 000", "chain", false),
+			row("longest gap of one that yields, beside nothing", "none beside", "gap_max_us",
+				1e-3, " ms", true),
+			row("the same beside Fibonacci of 35", "fib beside", "gap_max_us", 1e-3, " ms", true),
+			row("most that a sleep of 1 ms is late, beside nothing", "none beside", "late_max_us",
+				1e-3, " ms", true),
+			row("the same beside Fibonacci of 35", "fib beside", "late_max_us", 1e-3, " ms", true),
+		},
+	}
 }
 
 // stacks is what the ladder says of where stacks come from, and of their size.
