@@ -49,8 +49,8 @@ COROI_COLD int coroi_suspend_inside_locked(struct coroi_worker *w, struct coroi_
 					   uint64_t runnable);
 
 /* coroi_nowait_ended - the current coroutine of w has ended. If it is inside a section of its own,
- * report that. Open are from now on those in *outer, of which it was part (NULL: none). Thread: w,
- * in no door. */
+ * report that. The sections of *outer, which it was inside (NULL: none), are open from now on.
+ * Thread: w, in no door. */
 COROI_COLD void coroi_nowait_ended(struct coroi_worker *w, const struct coroi_sections *outer);
 
 #endif
