@@ -16,7 +16,7 @@ names   102    forks  names that kernel/kernel.h lists for the other rooms
 alone    14     -  names of it that csrc/actor alone uses, besides the start of tasks
 tuning  98     forks  tuning constants in policy.h of kernel, border and actor
 strays  0      -  tuning constants elsewhere in these
-core    25350  forks  lines of the core, without comments and blank lines
+core    25520  forks  lines of the core, without comments and blank lines
 actor   3005   open-and-close  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
 words   194    -  words in docs/internals/words.md

@@ -38,11 +38,6 @@ int coroi_stack_class(size_t bytes)
 	return class;
 }
 
-size_t coroi_stack_class_bytes(unsigned class)
-{
-	return CORO_STACK_MIN << class;
-}
-
 void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 {
 	memset(p, 0, sizeof *p);

@@ -99,7 +99,11 @@ struct coroi_stack_pool {
 /* coroi_stack_class - the class of stacks of at least bytes (0: default); -1 if out of range.
  * coroi_stack_class_bytes - the nominal size of a class. */
 int coroi_stack_class(size_t bytes);
-size_t coroi_stack_class_bytes(unsigned class);
+
+static inline size_t coroi_stack_class_bytes(unsigned class)
+{
+	return CORO_STACK_MIN << class;
+}
 
 void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit);
 void coroi_stack_pool_destroy(struct coroi_stack_pool *p); /* unmaps all, in use or not */

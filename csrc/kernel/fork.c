@@ -67,7 +67,8 @@ static inline void hold(struct coroi_worker *w, bool forks)
 
 static void away_add_locked(coro_fork *f)
 {
-	struct coroi_stack *s = coroi_stack_own(((struct coroi_rec *)f->parent)->stack);
+	/* The parent may run, and change stacks: FRK1 has noted its own. */
+	struct coroi_stack *s = f->next;
 	coro_fork *first = s->away;
 
 	f->before = NULL;
@@ -286,8 +287,10 @@ void coroi_forks_return(coro_fork *first)
 
 	if (!first)
 		return;
+	struct coroi_stack *own = coroi_stack_own(w->current->stack);
 	for (coro_fork *f = first, *next; f; f = next) {
-		next = f->next; /* a thief that takes f uses the link */
+		next = f->next;
+		f->next = own; /* before a thief can take f */
 		q->ring[q->tail & MASK] = f;
 		at_store_rel(&q->tail, q->tail + 1); /* as FRK1 */
 	}
@@ -319,6 +322,7 @@ static COROI_NOINLINE void begin_slow(struct coroi_worker *w, coro_fork *f)
 		at_store_rlx(&f->word, PRIVATE);
 		return;
 	}
+	f->next = coroi_stack_own(w->current->stack);
 	if (!has_room(&w->forks, w->forks.tail)) {
 		coroi_door_enter(w);
 		coroi_forks_promote_locked(w);
@@ -341,7 +345,8 @@ void coro_fork_begin(coro_fork *f, coro_fn fn, void *arg, void *result)
 	f->parent = me;
 	f->child = 0;
 	at_store_rlx(&f->word, 0);
-	if (coroi_unlikely(!me || me->flags & COROI_F_PINNED || in_section(w) ||
+	f->next = me ? me->stack : NULL;
+	if (coroi_unlikely(!me || me->flags & COROI_F_PINNED || in_section(w) || me->stack->below ||
 			   !has_room(&w->forks, tail) || at_load_rlx(&w->sched->hungry)))
 		begin_slow(w, f);
 	else
@@ -450,12 +455,15 @@ static void call_deep(void *arg)
 	call(f, f->fn, f->arg, f->result, coroi_self()->current->stack);
 }
 
-/* call_on_segment - less than half of this stack is left: r calls f on another. Without memory for
- * that, it has not been called. */
+/* call_on_segment - little of this stack is left: r calls f on another, which is twice as large, so
+ * that a deep tree seldom comes here. Without memory for that, it has not been called. */
 static COROI_NOINLINE void call_on_segment(struct coroi_rec *r, coro_fork *f,
 					   const struct coroi_stack *base)
 {
-	if (!coro_call_on_stack(coroi_stack_class_bytes(base->class), call_deep, f))
+	unsigned class = base->class + 1u < COROI_STACK_CLASSES ? base->class + 1u : base->class;
+
+	if (!coro_call_on_stack(coroi_stack_class_bytes(class), call_deep, f) ||
+	    !coro_call_on_stack(coroi_stack_class_bytes(r->class), call_deep, f))
 		return;
 	at_bump(&coroi_self()->ends.no_stack);
 	coroi_flag(r, COROI_F_NO_STACK);
@@ -526,7 +534,7 @@ static inline int call_begun(coro_fork *f, struct coroi_stack *base,
 	struct coroi_rec *me = f->parent;
 	int status = CORO_OK;
 
-	if (coroi_unlikely((size_t)(here - base->low) < (size_t)(base->top - base->low) / 2))
+	if (coroi_unlikely((size_t)(here - base->low) < coroi_stack_class_bytes(me->class) / 2))
 		call_on_segment(coroi_here()->current, f, base);
 	else
 		call(f, f->fn, f->arg, f->result, base);
@@ -579,28 +587,40 @@ static inline int call_here(struct coroi_worker *w, coro_fork *f,
 	return r ? call_begun(f, r->stack, outer) : CORO_ENOMEM;
 }
 
-/* withdraw - FCA2. */
-static bool withdraw(void *arg)
+/* cancel_away - FCA2 of all forks of me, the current coroutine, that are away. None of them leaves
+ * the list meanwhile: me alone takes them out. */
+static COROI_COLD void cancel_away(const struct coroi_rec *me)
 {
-	coro_fork *f = arg;
-	uint64_t child = at_xchg(&f->child, CANCEL);
+	struct coroi_worker *w = coroi_self();
 
-	if (child > CANCEL)
+	coroi_door_enter(w);
+	for (coro_fork *f = coroi_stack_own(me->stack)->away; f; f = f->next) {
+		uint64_t child = f->parent == me ? at_xchg(&f->child, CANCEL) : 0;
+		if (child <= CANCEL)
+			continue;
+		coroi_door_leave(w);
 		(void)coro_cancel(child);
+		coroi_door_enter(w);
+	}
+	coroi_door_leave(w);
+}
+
+/* withdraw - a cancel of me ends its wait for a fork: it is one of all of them. */
+static bool withdraw(void *me)
+{
+	cancel_away(me);
 	return false; /* the event comes */
 }
 
-/* await - FRK6: f is away. why: with what it has failed. */
-static int await(coro_fork *f, bool cancel, struct coroi_failure *why)
+/* await - FRK6: f is away. canceled: so are all of me's. why: with what it has failed. */
+static int await(coro_fork *f, bool canceled, struct coroi_failure *why)
 {
 	struct coroi_rec *me = coroi_self()->current;
 	uint64_t word = 0;
 
-	if (cancel)
-		withdraw(f);
 	coroi_escape(me); /* an event from another worker needs that */
 	if (at_cas(&f->word, &word, (uintptr_t)me)) {
-		(void)coroi_wait(me, CORO_WAIT_FORK, CORO_FOREVER, cancel ? NULL : withdraw, f);
+		(void)coroi_wait(me, CORO_WAIT_FORK, CORO_FOREVER, canceled ? NULL : withdraw, me);
 		word = at_load_acq(&f->word);
 	}
 	struct coroi_worker *w = coroi_self();
@@ -740,6 +760,7 @@ void coroi_fork_exit(struct coroi_worker *w)
 	coroi_door_enter(w);
 	drop_locked(w, me);
 	coroi_door_leave(w);
+	cancel_away(me);
 	while ((f = first_away(coroi_self(), me))) {
 		struct coroi_failure why;
 		int status = await(f, true, &why);
@@ -765,15 +786,18 @@ struct loop {
 	int64_t grain;
 	void (*fn)(int64_t from, int64_t to, void *arg);
 	void *arg;
+	/* Atomic, relaxed: halves that are not joined yet, and how many there may be. Parts that wait
+	 * would else make a coroutine of each part. */
+	uint32_t halves, most;
 };
 
 /* The upper half of what is left of a loop, as a fork. */
 struct upper {
-	const struct loop *loop;
+	struct loop *loop;
 	int64_t from, to;
 };
 
-static int run_loop(const struct loop *l, int64_t from, int64_t to);
+static int run_loop(struct loop *l, int64_t from, int64_t to);
 
 static void run_upper(void *arg, void *result)
 {
@@ -784,24 +808,27 @@ static void run_upper(void *arg, void *result)
 
 /* is_taken - w has no fork to be taken, and others could take one: a thief has been here, or w has
  * just begun. */
-static bool is_taken(const struct coroi_worker *w)
+static bool is_taken(const struct coroi_worker *w, const struct loop *l)
 {
-	return !coroi_has_forks(w) && coroi_forks_may_go(w) && w->shares;
+	return !coroi_has_forks(w) && coroi_forks_may_go(w) && w->shares &&
+	       at_load_rlx(&l->halves) < l->most;
 }
 
-static int split(const struct loop *l, int64_t from, int64_t to)
+static int split(struct loop *l, int64_t from, int64_t to)
 {
 	int64_t middle = from + (int64_t)(((uint64_t)to - (uint64_t)from) / 2);
 	struct upper u = {l, middle, to};
 	int upper = CORO_OK;
 	coro_fork f;
 
+	at_add(&l->halves, 1);
 	coro_fork_begin(&f, run_upper, &u, &upper);
 	int lower = run_loop(l, from, middle), joined = coro_fork_join(&f);
+	at_add(&l->halves, -1);
 	return lower ? lower : joined ? joined : upper;
 }
 
-static int run_loop(const struct loop *l, int64_t from, int64_t to)
+static int run_loop(struct loop *l, int64_t from, int64_t to)
 {
 	while (from < to) {
 		struct coroi_worker *w = coroi_here();
@@ -813,7 +840,7 @@ static int run_loop(const struct loop *l, int64_t from, int64_t to)
 		    coroi_refused())
 			return CORO_ECANCELED;
 		uint64_t left = (uint64_t)to - (uint64_t)from;
-		if (left > (uint64_t)l->grain && is_taken(w))
+		if (left > (uint64_t)l->grain && is_taken(w, l))
 			return split(l, from, to);
 		int64_t next = left > (uint64_t)l->grain ? from + l->grain : to;
 		l->fn(from, next, l->arg);
@@ -825,7 +852,10 @@ static int run_loop(const struct loop *l, int64_t from, int64_t to)
 int coro_for(int64_t begin, int64_t end, int64_t grain,
 	     void (*fn)(int64_t from, int64_t to, void *arg), void *arg)
 {
-	struct loop l = {grain < 1 ? 1 : grain, fn, arg};
+	const struct coroi_worker *w = coroi_here();
+	struct loop l = {.grain = grain < 1 ? 1 : grain, .fn = fn, .arg = arg};
 
+	if (w->current)
+		l.most = COROI_HALVES * coroi_general(w->sched);
 	return fn ? run_loop(&l, begin, end) : CORO_EINVAL;
 }

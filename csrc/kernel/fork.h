@@ -28,13 +28,13 @@
  * none. Everything but the push is done in w's door; so a pop and a steal need no protocol of their
  * own.
  *
- *   FRK1  begin, in no door: fill f; ring[tail] = f; FORKS is set in w->nowait, so that fast paths
+ *   FRK1  begin, in no door: fill f, with the stack that the caller owns; ring[tail] = f; FORKS is set in w->nowait, so that fast paths
  *         are not taken; tail + 1 (release, pairs with FST1). If the ring is full: FSU2 first.
  *   FRK2  if a sleeper is hungry, wake it: one fork is enough, as the parent runs.
  *   FRK3  join, in the door, if f is the newest: tail - 1; a credit and a record r, which is
  *         INLINED: it has its parent's stack. The parent is INLINES, COMMITTED to wait for the end
  *         of r, in no queue, and has no saved context. r is current, and f's function is called
- *         there; on a stack of its own, if less than half of this one is left.
+ *         there; on a stack of its own, if less than half of a stack of its class is left.
  *   FRK4  it has returned, on whatever worker: r ends, the parent is current again.
  *   FRK5  f is not the newest: take it out of the middle, and go on at FRK3.
  *   FRK6  f is not there: CAS word 0 -> the parent's record, and wait for the event. The wait
@@ -56,8 +56,9 @@
  *         it, in the door of the home that they leave (inlined.h).
  *   FCA1  a cancel of an INLINES, at home in its door, is one of its child, and so on up the stack;
  *         but not beyond a shield section.
- *   FCA2  a cancel of a fork that is away: exchange child -> CANCEL; if a handle was there, cancel
- *         that. Of FST2 and FCA2 the second one sees the first.
+ *   FCA2  a cancel ends the wait of FRK6, which goes on: for each fork of the waiting coroutine that
+ *         is away, exchange child -> CANCEL; if a handle was there, cancel that. Of FST2 and FCA2
+ *         the second one sees the first.
  *   FEX1  exit of a coroutine: its own forks at the deque's end are dropped; those that are away are
  *         canceled (FCA2) and awaited (FRK6), as its frames stay until then. An INLINED one then
  *         goes on at FRK4, by the context that FRK3 has saved.

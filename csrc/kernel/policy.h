@@ -181,9 +181,12 @@
  * judgement: a tree has one for each level or each child, and the ring is 8 KiB. */
 #define COROI_FORKS_MOST 1024
 /* Yields by the clock, 20 us each or more, after which a stack's oldest fork becomes a coroutine: a
- * parent that looks for what its child does gets on, and a tree of 1 s makes 800 coroutines at most.
+ * parent that looks for what its child does gets on, and a tree of 1 s makes 50 coroutines at most.
  * By judgement. */
-#define COROI_FORK_TURNS 64
+#define COROI_FORK_TURNS 1024
+/* Halves of a coro_for that are not joined, for each worker, at most: parts that wait become as many
+ * coroutines. By judgement: as many as the largest range has levels. */
+#define COROI_HALVES 64
 /* Parents on the stack of a coroutine that a thief takes, which it walks over in the door, some ns
  * each. By judgement: a tree of 2^64 leaves is as high. */
 #define COROI_INLINED_MOST 64
