@@ -14,7 +14,7 @@ own     69     forks  members of struct coroi_worker; a struct in it is one
 inner   101    forks  members of the structs in it
 names   102    forks  names that kernel/kernel.h lists for the other rooms
 alone    14     -  names of it that csrc/actor alone uses, besides the start of tasks
-tuning  98     forks  tuning constants in policy.h of kernel, border and actor
+tuning  99     forks  tuning constants in policy.h of kernel, border and actor
 strays  0      -  tuning constants elsewhere in these
 core    25520  forks  lines of the core, without comments and blank lines
 actor   3005   open-and-close  those of csrc/actor
