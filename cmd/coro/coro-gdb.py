@@ -4,7 +4,8 @@
 #                    home, function. An unstarted one has no record yet, unless the spawn asked for
 #                    its handle
 #   coro bt WHICH    the backtrace of a suspended coroutine: a handle, or an expression of type
-#                    coro_t * or struct coroi_rec *
+#                    coro_t * or struct coroi_rec *. Of a coroutine whose join has called a fork's
+#                    child: that of the child, which is on the same stack
 #   coro bt all      the backtraces of all in the list
 #
 # The commands write neither registers nor memory, so they work on core files, too. They need the
@@ -186,6 +187,25 @@ class Record:
         """The n-th word of the argument."""
         return word(self.address + CHUNK_BYTES // 2 + 8 * n)
 
+    def has(self, flag):
+        return int(self.at["more"]) & constant("COROI_M_" + flag) != 0
+
+    def fork(self):
+        """The fork that this child came of (csrc/kernel/inlined.h)."""
+        fork = gdb.Value(self.payload(5)).cast(gdb.lookup_type("coro_fork").pointer())
+        return fork.dereference()
+
+    def chain(self):
+        """The coroutines that share its stack, the innermost first: a child, its parent, ..."""
+        r = self
+        while r.has("INLINES"):
+            r = Record(int(r.at["next"]))
+        chain = [r]
+        while r.has("INLINED"):
+            r = Record(int(r.fork()["parent"]))
+            chain.append(r)
+        return chain
+
     def function(self):
         """The function that the user knows: the library's own bodies stand for one (inner.h)."""
         fn = self.at["fn"]
@@ -199,6 +219,13 @@ class Record:
             return "leads calls of " + function_at(int(many["fn"]))
         if own == "coroi_scope_child":
             return function_at(self.payload(1))
+        if own == "coroi_scope_fork":  # struct child of csrc/sync/scope.c
+            return function_at(word(int(self.fork()["arg"]) + self.fork().type.sizeof + 8))
+        if own == "coroi_fork_run" and self.has("FORK"):
+            return function_at(self.payload(4))
+        if own == "coroi_fork_run":  # it has not begun
+            fork = gdb.Value(self.payload(0)).cast(gdb.lookup_type("coro_fork").pointer())
+            return function_at(int(fork["fn"]))
         if own == "coroi_turn":
             return "turn of an actor with " + function_at(behaviour(self.payload(0)))
         return text
@@ -246,13 +273,15 @@ def find(expression):
 
 
 def of_record(r):
+    chain = r.chain()
+    r = chain[0]
     if r.running():
         raise gdb.GdbError("it runs: look at the thread of LWP %d" % r.running())
     if int(r.at["sp"]) == 0:
         raise gdb.GdbError("it has not started: %s" % r)
     if r.is_away():
         raise gdb.GdbError("dense, with its frames copied out of the stack: %s" % r)
-    return int(r.at["sp"]), str(r)
+    return int(r.at["sp"]), "\n".join([str(r)] + ["in a join of " + str(p) for p in chain[1:]])
 
 
 class Coro(gdb.Command):
@@ -292,6 +321,8 @@ class Backtrace(gdb.Command):
             self.show(*find(arg))
             return
         for r in records():
+            if r.has("INLINES"):  # shown with its child
+                continue
             if r.running() or int(r.at["sp"]) == 0 or r.is_away():
                 print(r)
             else:

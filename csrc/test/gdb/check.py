@@ -126,11 +126,31 @@ def main():
     check(many, "one of many, by its own function", text)
     leader = r"^0x[0-9a-f]+ waits: join worker 0 leads calls of .*<one_of_many>$"
     check(re.search(leader, text, re.M), "what leads them", text)
-    check(len(text.splitlines()) == 4, "four in the list", text)
+    child = r"^0x[0-9a-f]+ parked worker 0 .*<%s>$"
+    parent = r"^0x[0-9a-f]+ waits: fork worker 0 .*<%s>$"
+    check(re.search(child % "parks_in_a_fork", text, re.M), "a child on its parents' stack", text)
+    check(re.search(child % "parks_apart", text, re.M), "a child on another stack", text)
+    check(len(re.findall(parent % "forks", text, re.M)) == 2, "parents on one stack", text)
+    check(re.search(parent % "forks_and_yields", text, re.M), "a parent", text)
+    check(len(text.splitlines()) == 9, "nine in the list", text)
     text = run("coro list 1")
-    check(text.splitlines()[1:] == ["and 3 more"], "one in the list", text)
+    check(text.splitlines()[1:] == ["and 8 more"], "one in the list", text)
     text = run("coro bt all")
     check("parks_inner" in text and "runs " in text, "all", text)
+    check(text.count("<parks_in_a_fork>\nin a join of ") == 1, "a stack is shown once", text)
+
+    # Forks: one stack, whichever of those on it is asked for.
+    text = run("coro bt forked")
+    titles = [t for t in text.splitlines() if not t.startswith("#")]
+    check(len(titles) == 3 and "<parks_in_a_fork>" in titles[0], "titles", text)
+    check(all(t.startswith("in a join of ") and "<forks>" in t for t in titles[1:]), "titles", text)
+    names = functions(text.splitlines())
+    check(names[:2] == ["parks_inner", "parks_in_a_fork"], "the child's frames", text)
+    check(names.count("forks") == 2 and names[-1] == "coroi_entry", "its parents'", text)
+    check(is_whole(text), "the backtrace must end by itself", text)
+    lowest = titles[2].split()[4]
+    check(run("coro bt " + lowest) == text, "the same by the parent", text)
+    ends_cleanly(run("coro bt taken"), ["parks_inner", "parks_apart"])
     try:
         run("coro bt parked + 0x100000000")
         check(False, "a stale handle", "")

@@ -11,7 +11,7 @@
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-coro_handle parked, caller, one;
+coro_handle parked, caller, one, forked, taken;
 coro_t *held;
 static volatile int calls;
 
@@ -93,6 +93,47 @@ static void starts_many(void)
 		abort();
 }
 
+static void parks_in_a_fork(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	forked = coro_self();
+	parks_inner();
+	calls++;
+}
+
+/* forks - its child is on its stack, and the child's child, too. */
+static void forks(void *arg, void *result)
+{
+	coro_fork f;
+
+	coro_fork_begin(&f, arg ? forks : parks_in_a_fork, NULL, result);
+	if (coro_fork_join(&f))
+		abort();
+	calls++;
+}
+
+static void parks_apart(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	taken = coro_self();
+	parks_inner();
+	calls++;
+}
+
+/* forks_and_yields - its child is on another stack. */
+static void forks_and_yields(void *arg, void *result)
+{
+	coro_fork f;
+
+	coro_fork_begin(&f, parks_apart, arg, result);
+	coro_yield();
+	if (coro_fork_join(&f))
+		abort();
+	calls++;
+}
+
 static void runs(void *arg, void *result)
 {
 	(void)arg;
@@ -100,13 +141,16 @@ static void runs(void *arg, void *result)
 	if (coro_spawn_attr(NULL, parks, NULL, 0, &parked))
 		abort();
 	starts_many();
+	int deeper = 1;
+	if (coro_spawn(forks, &deeper, sizeof deeper) || coro_spawn(forks_and_yields, NULL, 0))
+		abort();
 	for (int i = 0; i < 3; i++)
 		coro_yield();
 	runs_inner();
 	coro_call_on_stack(CORO_STACK_MIN, on_another, NULL);
 	caller = coro_self();
 	calls_inner();
-	if (coro_wake(parked) || coro_wake(one))
+	if (coro_wake(parked) || coro_wake(one) || coro_wake(forked) || coro_wake(taken))
 		abort();
 	coro_yield();
 }
