@@ -836,7 +836,8 @@ static int run_loop(struct loop *l, int64_t from, int64_t to)
 			coroi_spent(CORO_FOREVER);
 			w = coroi_here();
 		}
-		if (w->current && coroi_unlikely(w->cancel | w->current->canceled) &&
+		if (w->current &&
+		    coroi_unlikely(at_load_rlx(&w->cancel) | at_load_rlx(&w->current->canceled)) &&
 		    coroi_refused())
 			return CORO_ECANCELED;
 		uint64_t left = (uint64_t)to - (uint64_t)from;

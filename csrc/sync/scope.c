@@ -144,7 +144,7 @@ static int join_fork(coro_scope *s, struct child *c)
  * counted last; or CORO_ECANCELED if the owner was canceled before or while it waited. */
 static int join_all(coro_scope *s, bool committed)
 {
-	bool canceled = committed;
+	bool canceled = committed, any = s->first && s->first->count;
 	int why = CORO_OK;
 
 	/* only the owner, which is here, adds children */
@@ -162,7 +162,8 @@ static int join_all(coro_scope *s, bool committed)
 	s->last = s->first;
 	at_xchg(&s->canceled, 0);
 	coroi_unlock(&s->lock);
-	return (canceled && !committed) || (why && coroi_refused()) ? CORO_ECANCELED : why;
+	/* also where the children have returned all the same */
+	return any && !committed && (canceled || coroi_refused()) ? CORO_ECANCELED : why;
 }
 
 /* close_scope - the owner ends. */

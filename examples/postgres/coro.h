@@ -858,9 +858,9 @@ typedef struct coro_fork {
  *
  * When the child begins: as another worker takes it; after the caller has suspended, in a wait or a
  * yield of its own; after some ms in which only waits that end at once let others run; or in the
- * join. It begins with half of a stack at least. coro_self, locks, coro_defer, permits and errors are the child's
- * own, wherever it runs. It is not pinned, has the default stack size where it does not run on its
- * parent's stack, and no coroutine but its parent can join it.
+ * join. It begins with half of a stack at least. coro_self, locks, coro_defer, permits and errors
+ * are the child's own, wherever it runs. It is neither pinned nor a daemon, has the default stack
+ * size where it does not run on its parent's stack, and no coroutine but its parent can join it.
  *
  * Where no other worker may take the fork, the join calls fn: in a pinned coroutine, and in a
  * section (coro_nowait_begin, coro_finite_begin). In a dense coroutine, in one of another layer, and
@@ -878,8 +878,9 @@ void coro_fork_begin(coro_fork *f, coro_fn fn, void *arg, void *result);
  *           ended. A cancel of the caller is one of the child, and the join waits for its end.
  * Returns:  CORO_OK: it has returned. CORO_EABORTED, CORO_EFAILED (coro_join_error tells more),
  *           CORO_ECANCELED: as coro_join. The function was not called: CORO_ECANCELED, as the caller
- *           was canceled before; CORO_ENOMEM. Not joined: CORO_EPERM: the fork is another
- *           coroutine's; CORO_ENOWAIT: another worker runs it, and the caller must not wait.
+ *           was canceled before; CORO_ENOMEM: there was no record, or no stack to go on on. Not
+ *           joined: CORO_EPERM: the fork is another coroutine's; CORO_ENOWAIT: another worker runs
+ *           it, and the caller must not wait.
  * Cost:     about three calls more than f's function. Another worker runs it: a wait.
  */
 int coro_fork_join(coro_fork *f);

@@ -100,6 +100,13 @@ void end(coro_scheduler *s)
 	finish(s);
 }
 
+void end_of_forks(coro_scheduler *s)
+{
+	CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);
+	QUIET(coro_scheduler_trim(s));
+	finish(s);
+}
+
 /* ------------------------------------------------------------------------ spawns */
 
 bool outside_attr(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,

@@ -50,6 +50,10 @@ coro_scheduler *begin_with(const coro_options *options);
  * last, a coroutine that never had a stack has not run. */
 void end(coro_scheduler *s);
 
+/* end_of_forks - the same, where children are forks, and not in the books: the join spawns one again
+ * that had no stack, and not at all one that is canceled. */
+void end_of_forks(coro_scheduler *s);
+
 /* outside - spawn from a thread. inside - spawn from a coroutine; *out is 0 if no memory was left
  * for it. */
 bool outside(coro_scheduler *s, coro_fn fn, const void *arg, size_t bytes);
