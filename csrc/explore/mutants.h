@@ -205,7 +205,27 @@
 	M(LEAVE_FORGOTTEN, "host-leave", "a host that is to leave before it has come stays")       \
 	M(MANY_WAITER_LATE, "many-steal", "MNY1 counts the leader out before it sets `waiter`")    \
 	M(MANY_PLAIN_TAKE, "many-cancel", "MNY2 takes `waiter` by a load and a store")             \
-	M(MANY_ONE_LOOK, "many-cancel", "MNY3 does not look at `left` again")
+	M(MANY_ONE_LOOK, "many-cancel", "MNY3 does not look at `left` again")                      \
+	M(FORK_TAIL_FIRST, "fork-one", "FRK1 publishes the tail before the slot")                  \
+	M(FORK_NO_LOOK, "fork-one", "a join takes its fork without a look at req (DRO3)")          \
+	M(FORK_HEAD_OUTSIDE, "fork-one", "a thief moves head when it has left the door")           \
+	M(FORK_CREDIT_KEPT, "fork-one", "FST1 spends no credit")                                   \
+	M(FORK_COUNTED_LATE, "fork-one", "a stolen child is counted when it has told its end")     \
+	M(FORK_EARLY_END, "fork-one", "FST3 comes before the result")                              \
+	M(FORK_PLAIN_END, "fork-one", "FST3 is a load and a store")                                \
+	M(FORK_PLAIN_WAIT, "fork-one", "FRK6 is a load and a store")                               \
+	M(FORK_TOUCHED, "fork-one", "a fork is written to after FST3")                             \
+	M(FORK_NO_ESCAPE, "fork-one", "a parent that waits (FRK6) has not escaped")                \
+	M(FORK_PARENT_STAYS, "fork-move", "FMV1 is left out")                                      \
+	M(FORK_PROMOTED_KEPT, "fork-promote", "what is promoted stays in the deque, too")          \
+	M(FORK_FLAG_KEPT, "fork-promote", "COROI_HOLDS_FORKS stays when all forks are promoted")   \
+	M(FORK_YIELD_PROMOTES, "fork-keep", "FSU1 promotes all forks")                             \
+	M(FORK_STACK_LATE, "fork-yield", "FSU1 notes the stack of a fork that it has pushed")      \
+	M(FORK_CANCEL_STOPS, "fork-cancel", "FCA1 is left out")                                    \
+	M(FORK_PLAIN_CHILD, "fork-cancel", "FST2 is a load and a store")                           \
+	M(FORK_PLAIN_CANCEL, "fork-cancel", "FCA2 is a load and a store")                          \
+	M(FORK_EXIT_HASTY, "fork-abort", "FEX1 does not wait")                                     \
+	M(FORK_LOST, "fork-credit-wait", "FSU2 without credit does not make a fork private")
 
 enum {
 	MUTANT_NONE,

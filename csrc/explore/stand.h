@@ -48,9 +48,11 @@
 	})
 #define at_bump(p) at_bump_by((p), 1)
 
-#define ex_rmw(p, operation)                      \
+/* v is evaluated first: it may be a call with steps of its own. */
+#define ex_rmw(p, v, operation)                   \
 	({                                        \
 		__auto_type ex_p = (p);           \
+		__typeof__(*ex_p) ex_v = (v);     \
 		ex_rmw_begin(ex_p, sizeof *ex_p); \
 		__auto_type ex_r = operation;     \
 		ex_rmw_end();                     \
@@ -62,13 +64,14 @@
 		__auto_type ex_b = (p);          \
 		ex_store(ex_b, *ex_b + 1, true); \
 	})
-#define at_xchg(p, v) ex_rmw(p, __atomic_exchange_n(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_add(p, v)  ex_rmw(p, __atomic_add_fetch(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_or(p, v)   ex_rmw(p, __atomic_fetch_or(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_and(p, v)  ex_rmw(p, __atomic_fetch_and(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_cas(p, expected, v)                                                                \
-	ex_rmw(p, __atomic_compare_exchange_n(ex_p, (expected), (v), false, __ATOMIC_SEQ_CST, \
-					      __ATOMIC_SEQ_CST))
+#define at_xchg(p, v) ex_rmw(p, v, __atomic_exchange_n(ex_p, ex_v, __ATOMIC_SEQ_CST))
+#define at_add(p, v)  ex_rmw(p, v, __atomic_add_fetch(ex_p, ex_v, __ATOMIC_SEQ_CST))
+#define at_or(p, v)   ex_rmw(p, v, __atomic_fetch_or(ex_p, ex_v, __ATOMIC_SEQ_CST))
+#define at_and(p, v)  ex_rmw(p, v, __atomic_fetch_and(ex_p, ex_v, __ATOMIC_SEQ_CST))
+#define at_cas(p, expected, v)                                                              \
+	ex_rmw(p, v,                                                                        \
+	       __atomic_compare_exchange_n(ex_p, (expected), ex_v, false, __ATOMIC_SEQ_CST, \
+					   __ATOMIC_SEQ_CST))
 #define at_fence()        ex_fence()
 #define at_fence_signal() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define at_relax()        ex_relax()

@@ -509,6 +509,9 @@ static const char *in_worker(const struct coroi_worker *w, const void *p)
 	W(queue.head);
 	W(queue.count);
 	W(queue.spill.count);
+	W(forks.head);
+	W(forks.tail);
+	W(nowait);
 	W(awaiting_stack.count);
 	W(spawned);
 	W(ended);
@@ -611,5 +614,6 @@ const struct ex_world ex_world = {
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
 		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
 		      scenarios_lent, scenarios_fd, scenarios_fd_select, scenarios_set,
-		      scenarios_host, scenarios_box, scenarios_home, scenarios_many},
+		      scenarios_host, scenarios_box, scenarios_home, scenarios_many,
+		      scenarios_fork},
 };

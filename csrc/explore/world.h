@@ -141,5 +141,6 @@ extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];
 extern const struct ex_scenario *const scenarios_home[];
 extern const struct ex_scenario *const scenarios_many[];
+extern const struct ex_scenario *const scenarios_fork[];
 
 #endif
