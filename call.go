@@ -74,7 +74,7 @@ const callWaits = core.LendNone + 1
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l core.Lend
 	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != core.LendEnded {
-		_, r, err := f.callOn(ctx, s, &arg, &l, at, err)
+		_, r, err := f.callOn(ctx, s, &arg, &l, at, err, nil)
 		return r, err
 	}
 	s.edge.Acquire() // as ended does
@@ -119,16 +119,16 @@ func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointe
 }
 
 // callOn is Call from the state at on, or from an error of CAL1. It returns the task, if it has
-// waited for that.
+// waited for that. left is given the task of a coroutine that goes on without the goroutine.
 //
 //go:noinline
 func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.Lend,
-	at core.Outcome, err error,
+	at core.Outcome, err error, left func(*Task[None]),
 ) (t *Task[R], r R, _ error) {
 	var own startContext
 	defer func() {
 		if at == core.LendCalls || at == core.LendSuspended {
-			s.leave(own, l, at)
+			s.leave(own, l, at, left)
 		}
 	}()
 	for err == nil {
@@ -207,8 +207,11 @@ func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
 
 // leave is for a goroutine that leaves its call in CAL3 or CAL4, by a panic or by runtime.Goexit:
 // the coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
-func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome) {
+func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, left func(*Task[None])) {
 	t := taskOf[None](startContext{ctx: background}, s, l)
+	if left != nil {
+		left(t)
+	}
 	if own.ctx == nil {
 		t.Cancel()
 		if at == core.LendCalls {

@@ -85,7 +85,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	address := many.Address()
 	var l core.Lend
 	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
-	t, _, err := lead.callOn(ctx, s, &address, &l, at, err)
+	t, _, err := lead.callOn(ctx, s, &address, &l, at, err, nil)
 	switch {
 	case err != nil && t != nil: // the calls go on
 		t.whenDone(func() {

@@ -373,6 +373,7 @@ static inline void await_lender(struct coroi_worker *w, struct coroi_rec *me, st
 {
 	coroi_lend_make(w, c);
 	coroi_door_enter(w);
+	coroi_forks_suspend_locked(w); /* w may be lent again before the call is made */
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_COMMITTED);
 	at_store_rlx(&me->waits, CORO_WAIT_CALL);

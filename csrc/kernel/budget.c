@@ -16,7 +16,8 @@ static void adapt(struct coroi_worker *w, uint64_t took)
 	w->waits.left = w->waits.every;
 }
 
-COROI_COLD void coroi_spent(uint64_t deadline)
+/* spent - coroi_spent; lent: and on a thread that is lent, too. */
+static COROI_COLD void spent(uint64_t deadline, bool lent)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = w->current;
@@ -32,7 +33,7 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	/* What a look at the clock brings: an event of the driver, a deadline of another
 	 * coroutine. */
 	bool look = coroi_watches(w) || coroi_timers_are_due(w, now);
-	if (now - w->waits.since < COROI_WAITS_TURN_NS || !deadline || w->lent ||
+	if (now - w->waits.since < COROI_WAITS_TURN_NS || !deadline || (w->lent && !lent) ||
 	    coroi_in_nowait(w, COROI_BOUNDED) || (!look && coroi_nothing_else_now(w)))
 		return;
 	coroi_door_enter(w);
@@ -42,4 +43,14 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	coroi_queue_locked(w, me);
 	coroi_suspend_picked_locked(w, me);
 	coroi_forks_return(forks);
+}
+
+COROI_COLD void coroi_spent(uint64_t deadline)
+{
+	spent(deadline, false);
+}
+
+COROI_COLD void coroi_spent_in_loop(void)
+{
+	spent(CORO_FOREVER, true);
 }

@@ -66,4 +66,8 @@ static inline bool coroi_has_woken(const struct coroi_worker *w)
  * in no door. Blocking: as coro_yield. */
 COROI_COLD void coroi_spent(uint64_t deadline);
 
+/* coroi_spent_in_loop - the same, and on a thread that is lent, too: a loop may be long, and a cancel
+ * of it lies in the inbox. */
+COROI_COLD void coroi_spent_in_loop(void);
+
 #endif

@@ -80,15 +80,37 @@ COROI_COLD void coroi_keep_failure(struct coroi_rec *me, struct coroi_failure f)
 	(*e)->joined = f;
 }
 
+/* kept - what coro_join_error of me tells, and where that lies; NULL: not in extras. */
+static struct coroi_failure kept(struct coroi_rec *me, struct coroi_failure **at)
+{
+	struct coroi_failure f = {0};
+
+	*at = NULL;
+	if (me->flags & COROI_F_EXTRAS) {
+		*at = &coroi_cold(me)->extras->joined;
+		f = **at;
+	} else if (coroi_cold(me)->tick >> 48 == CODE_ALONE >> 48) {
+		f.code = (int32_t)coroi_cold(me)->tick;
+	}
+	return f;
+}
+
+COROI_COLD struct coroi_failure coroi_kept_failure(struct coroi_rec *me)
+{
+	struct coroi_failure *at, f = kept(me, &at);
+
+	if (at)
+		*at = (struct coroi_failure){0};
+	return f;
+}
+
 size_t coro_join_error(int *code, char *text, size_t bytes)
 {
 	struct coroi_rec *me = coroi_current(coroi_self());
-	struct coroi_failure f = {0};
+	struct coroi_failure *at, f = {0};
 
-	if (me && me->flags & COROI_F_EXTRAS)
-		f = coroi_cold(me)->extras->joined;
-	else if (me && coroi_cold(me)->tick >> 48 == CODE_ALONE >> 48)
-		f.code = (int32_t)coroi_cold(me)->tick;
+	if (me)
+		f = kept(me, &at);
 	if (code)
 		*code = f.code;
 	return coroi_text_get(f.text, text, bytes);

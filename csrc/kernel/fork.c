@@ -193,13 +193,6 @@ static coro_fn fn_of_fork(const void *payload)
 	return user_fn(f);
 }
 
-__attribute__((constructor)) static void fork_register(void)
-{
-	static struct coroi_inner in = {.body = coroi_fork_run, .stands_for = fn_of_fork};
-
-	coroi_inner_register(&in);
-}
-
 /* ------------------------------------------------------------------------------- to other workers */
 
 /* send_off_locked - f gets a credit of w's, and is away from its stack. *runnable: what calls it.
@@ -799,11 +792,49 @@ struct upper {
 
 static int run_loop(struct loop *l, int64_t from, int64_t to);
 
+/* fails - a fork of the current coroutine has failed, and so does this one, with the same. */
+static COROI_COLD int fails(void)
+{
+	struct coroi_rec *me = coroi_self()->current;
+
+	coroi_flag(me, COROI_F_ABORTED);
+	coroi_fail(me, coroi_kept_failure(me));
+	coro_exit();
+	__builtin_unreachable();
+}
+
 static void run_upper(void *arg, void *result)
 {
 	struct upper *u = arg;
 
-	*(int *)result = run_loop(u->loop, u->from, u->to);
+	int status = run_loop(u->loop, u->from, u->to);
+	*(int *)result = coroi_likely(status != CORO_EFAILED) ? status : fails();
+}
+
+static coro_fn fn_of_upper(const void *arg)
+{
+	const struct upper *u = arg;
+
+	return (coro_fn)(uintptr_t)u->loop->fn;
+}
+
+__attribute__((constructor)) static void fork_register(void)
+{
+	static struct coroi_inner in = {.body = coroi_fork_run, .stands_for = fn_of_fork};
+	static struct coroi_inner upper = {.body = run_upper, .stands_for = fn_of_upper};
+
+	coroi_inner_register(&in);
+	coroi_inner_register(&upper);
+}
+
+/* join_after - join f, after a lower part has failed: coro_join_error is to tell of that. */
+static COROI_COLD int join_after(coro_fork *f)
+{
+	struct coroi_failure why = coroi_kept_failure(coroi_self()->current);
+
+	(void)coro_fork_join(f);
+	coroi_keep_failure(coroi_self()->current, why);
+	return CORO_EFAILED;
 }
 
 /* is_taken - w has no fork to be taken, and others could take one: a thief has been here, or w has
@@ -823,7 +854,8 @@ static int split(struct loop *l, int64_t from, int64_t to)
 
 	at_add(&l->halves, 1);
 	coro_fork_begin(&f, run_upper, &u, &upper);
-	int lower = run_loop(l, from, middle), joined = coro_fork_join(&f);
+	int lower = run_loop(l, from, middle);
+	int joined = coroi_likely(lower != CORO_EFAILED) ? coro_fork_join(&f) : join_after(&f);
 	at_add(&l->halves, -1);
 	return lower ? lower : joined ? joined : upper;
 }
@@ -833,13 +865,15 @@ static int run_loop(struct loop *l, int64_t from, int64_t to)
 	while (from < to) {
 		struct coroi_worker *w = coroi_here();
 		if (coroi_spend_here(w)) {
-			coroi_spent(CORO_FOREVER);
+			coroi_spent_in_loop();
 			w = coroi_here();
 		}
 		if (w->current &&
 		    coroi_unlikely(at_load_rlx(&w->cancel) | at_load_rlx(&w->current->canceled)) &&
-		    coroi_refused())
+		    coroi_refused()) {
+			cancel_away(w->current);
 			return CORO_ECANCELED;
+		}
 		uint64_t left = (uint64_t)to - (uint64_t)from;
 		if (left > (uint64_t)l->grain && is_taken(w, l))
 			return split(l, from, to);

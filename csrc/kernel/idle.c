@@ -446,7 +446,8 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 				stand_down(w);
 				stand_by(w);
 			}
-		} else if (!coroi_sleeps(s, w->id) && coroi_is_stuck(w, w)) {
+		} else if (!coroi_sleeps(s, w->id) &&
+			   (coroi_is_stuck(w, w) || coroi_has_forks(w))) {
 			/* w is lent, and something lies behind its lender. */
 			stand_down(w);
 			coroi_notify_hungry(w);

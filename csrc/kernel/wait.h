@@ -345,6 +345,9 @@ void coroi_fail_with(struct coroi_rec *r, int32_t code, const char *text, size_t
 /* coroi_keep_failure - coro_join_error of me, the current coroutine, tells f from now on. */
 COROI_COLD void coroi_keep_failure(struct coroi_rec *me, struct coroi_failure f);
 
+/* coroi_kept_failure - take that back. The text is the caller's then. */
+struct coroi_failure coroi_kept_failure(struct coroi_rec *me);
+
 /* coroi_forget_failures - s is destroyed, with what nobody has joined. */
 void coroi_forget_failures(struct coro_scheduler *s);
 

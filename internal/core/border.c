@@ -9,4 +9,5 @@
 #include "border/gocall.c"
 #include "border/goworker.c"
 #include "border/hooks.c"
+#include "border/loop.c"
 #include "border/many.c"

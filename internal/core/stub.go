@@ -160,6 +160,7 @@ type (
 		Object
 	}
 	Lend    struct{}
+	Loop    struct{}
 	Many    struct{}
 	Message struct{}
 	Mutex   struct {
@@ -265,6 +266,7 @@ type (
 )
 
 var (
+	LoopLeader uintptr
 	ManyLeader uintptr
 )
 
@@ -292,13 +294,14 @@ func NewCond() (Cond, Status)                                        { return Co
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	return Coroutine{}, Again
 }
-func NewLatch(count uint64) (Latch, Status)  { return Latch{}, Again }
-func NewMany(spec *Spec, n int) (Many, bool) { return Many{}, false }
-func NewMeeting() (GoWaiter, Status)         { return GoWaiter{}, Again }
-func NewMutex() (Mutex, Status)              { return Mutex{}, Again }
-func NewOnce() (Once, Status)                { return Once{}, Again }
-func NewRWLock() (RWLock, Status)            { return RWLock{}, Again }
-func NewSem(permits uint64) (Sem, Status)    { return Sem{}, Again }
+func NewLatch(count uint64) (Latch, Status)                                 { return Latch{}, Again }
+func NewLoop(spec *Spec, n int, grain int, arg unsafe.Pointer) (Loop, bool) { return Loop{}, false }
+func NewMany(spec *Spec, n int) (Many, bool)                                { return Many{}, false }
+func NewMeeting() (GoWaiter, Status)                                        { return GoWaiter{}, Again }
+func NewMutex() (Mutex, Status)                                             { return Mutex{}, Again }
+func NewOnce() (Once, Status)                                               { return Once{}, Again }
+func NewRWLock() (RWLock, Status)                                           { return RWLock{}, Again }
+func NewSem(permits uint64) (Sem, Status)                                   { return Sem{}, Again }
 func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64, linger uint64) Serve {
 	return Serve{}
 }
@@ -427,6 +430,11 @@ func (*Lend) IsOK() bool                { return false }
 func (*Lend) Joinable() Joinable        { return Joinable{} }
 func (*Lend) Outcome() Outcome          { return 0 }
 func (*Lend) Result() unsafe.Pointer    { return nil }
+
+func (Loop) Address() uintptr          { return 0 }
+func (Loop) Cancel()                   {}
+func (Loop) Ended() (Status, *Failure) { return Again, nil }
+func (Loop) Free()                     {}
 
 func (Many) Address() uintptr               { return 0 }
 func (Many) AllOK() bool                    { return false }
