@@ -67,6 +67,10 @@ leaning left and right: same true, after 1000 leaves
 another third leaf: same false, after 3 leaves
 one leaf less: same false, after 1000 leaves
 `,
+	"forkjoin": `1000000 numbers: sorted true, the same ones true, median 2142479329
+10 queens: 724 ways
+a tree of 200000 nodes, 81 deep: sum right true
+`,
 	"tls":      "HELLO, C\nTHIS CAME THROUGH TLS\n",
 	"pipeline": "4000 blocks of up to 256 words, checksum 5040e93287169aa5\n",
 }
