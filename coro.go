@@ -21,8 +21,9 @@
 // A [Func] is a C function with the Go types of its argument and result. A [Scheduler] has worker
 // threads, which are neither goroutines nor Go's threads. [Func.Spawn], [Func.SpawnN] and [Batch]
 // hand coroutines over without a cgo call. [Func.Start] starts one whose result a [Task] waits for,
-// and [Func.Call] runs one on the goroutine's own thread ([docs/border.md]). A [Group] is tasks
-// that end together. Chan, Mutex and the others are between coroutines, C or Go, and goroutines.
+// and [Func.Call] runs one on the goroutine's own thread ([docs/border.md]). [For] divides a range
+// among the workers, and C bodies fork and join ([docs/fork.md]). A [Group] is tasks that end
+// together. Chan, Mutex and the others are between coroutines, C or Go, and goroutines.
 // Package generator resumes single C coroutines by hand, and corotest finds what tests leave
 // behind.
 //
@@ -34,6 +35,7 @@
 // all that there is.
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
+// [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md
 // [docs/overview.md]: https://github.com/organzine/coro/blob/main/docs/overview.md
 // [docs/rules.md]: https://github.com/organzine/coro/blob/main/docs/rules.md
 package coro

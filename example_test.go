@@ -10,7 +10,9 @@ import (
 	"io"
 	"log"
 	"net"
+	"runtime"
 	"time"
+	"unsafe"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/examplebody"
@@ -585,6 +587,34 @@ func ExampleFuncBrief() {
 	// 2 <nil>
 	// 4 <nil>
 	// 3 <nil>
+}
+
+// Divide a range among the workers. The C function writes into a slice of Go's, which is pinned
+// until For has returned.
+//
+//	void sieve(int64_t from, int64_t to, void *arg)
+//	{
+//		const struct sieve *s = arg;
+//
+//		for (int64_t n = from; n < to; n++)
+//			s->prime[n] = is_prime(n);
+//	}
+func ExampleFor() {
+	ctx := context.Background()
+	s, err := coro.New()
+	check(err)
+	defer s.Close(ctx)
+	sieve, err := coro.NewRangeFunc[examplebody.Primes](examplebody.Sieve)
+	check(err)
+
+	prime := make([]bool, 100_000)
+	var pin runtime.Pinner
+	pin.Pin(&prime[0])
+	defer pin.Unpin()
+	arg := examplebody.Primes{Prime: uintptr(unsafe.Pointer(&prime[0]))}
+	check(coro.For(ctx, s, len(prime), 1000, sieve, arg))
+	fmt.Println(prime[99_989], prime[99_991])
+	// Output: true true
 }
 
 // Spawn very many: a Batch hands them over up to 128 at a time, for a few nanoseconds each.

@@ -83,26 +83,24 @@ func MustRangeFunc[A any](entry unsafe.Pointer, opts ...FuncOption) RangeFunc[A]
 
 // For runs f(from, to, &arg) on s for parts of [0, n) that together are all of it, of at most grain
 // numbers each; a grain below 1 is 1. It returns when no part runs any more. The first part begins
-// on the calling goroutine's thread, if a worker sleeps, as in [Func.Call]; a worker that has
-// nothing to do takes the upper half of what another one has left. So parts that take long are few,
-// and what is divided unevenly is divided again. For costs about a Call, and a C call for each
-// part: with a grain of some microseconds of work there is nothing to be gained by a larger one.
+// on the calling goroutine's thread, if a worker sleeps, as in [Func.Call]. A worker that has
+// nothing to do takes the upper half of what another one has left, so what is divided unevenly is
+// divided again. For costs about three Calls, and a C call for each part: a grain of some
+// microseconds of work is enough.
 //
-// A part is a piece of a coroutine. It may wait, lock, fork (coro_fork_begin) and call Go; while it
-// waits, others take over what its coroutine has left, but the rest of its own piece. For has
-// coro_for of coro_fork.h, which C bodies call themselves. A Go function cannot be a part: its
-// stack is Go's. Start Go bodies in a [Group] instead, at the price of a task for each.
-// [docs/fork.md] tells when to fork, and how to choose a grain.
+// A part is a piece of a coroutine: it may wait, lock, fork (coro_fork_begin) and call Go. While it
+// waits, other workers take what else its coroutine has left. C bodies have the same by coro_for of
+// coro_fork.h. A Go function cannot be a part: its stack is Go's. Start Go bodies in a [Group], at
+// the price of a task for each. [docs/fork.md] tells when to fork.
 //
 // If parts end otherwise than by returning, For returns the error of the lowest of them, as
-// Task.Wait does: ErrAborted, a *BodyError. Then some numbers were perhaps left out. When ctx ends
-// first, so that numbers are left out, For returns its cause: no further part begins, waits of those
-// that run end with CORO_ECANCELED, and For waits until all of them have returned. So what arg has
-// the address of may be freed after For, and Go memory unpinned. If each part has run, For returns
-// nil, even if ctx has ended by then. An n of 0 or less starts nothing. Besides this, For returns
-// the errors of Call. In a bubble of testing/synctest parts may go on after ErrBubble. Within a Go
-// function that was called inline, For holds the worker until all parts have ended: where each worker
-// is held so, that is for ever.
+// Task.Wait does: ErrAborted, a *BodyError. Then some numbers were perhaps left out. If ctx ends
+// first, For returns its cause: no further part begins, waits of those that run end with
+// CORO_ECANCELED, and For waits until all of them have returned. So what arg has the address of may
+// be freed after For, and Go memory unpinned. If each part has run, and none was told of the end,
+// For returns nil. An n of 0 or less starts nothing. The other errors are those of Call; after
+// ErrBubble parts may go on. Within a Go function that was called inline, For holds the worker until
+// all parts have ended: where each worker is held so, that is for ever.
 //
 // [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md
 func For[A any](ctx context.Context, s *Scheduler, n, grain int, f RangeFunc[A], arg A) error {

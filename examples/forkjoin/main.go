@@ -54,8 +54,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	// Deep recursion: a child begins with half of a stack at least.
-	s, err := coro.New(coro.WithStack(64 << 10))
+	s, err := coro.New()
 	if err != nil {
 		return err
 	}

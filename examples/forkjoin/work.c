@@ -62,8 +62,8 @@ static int64_t divide(uint32_t *at, int64_t n)
 	}
 }
 
-/* The larger part is the fork, which another worker may take; this one goes on with the smaller part.
- * The largest forks are the oldest, which others take first. */
+/* The larger part is the fork, which another worker may take; this one goes on with the smaller
+ * part. So others, which take the oldest fork first, get what is worth it. */
 void sort(void *arg, void *none)
 {
 	struct numbers a = *(struct numbers *)arg, left, right;
@@ -122,7 +122,7 @@ void queens(void *arg, void *ways)
 	place(&empty, ways);
 }
 
-/* ---------------------------------------------------------------------------------------- a tree */
+/* --------------------------------------------------------------------------------------- a tree */
 
 /* Nobody knows how large a subtree is: each left child is a fork. Most forks are never taken, and
  * cost some calls each. */

@@ -15,6 +15,14 @@ static int is_prime(uint32_t n)
 	return n >= 2;
 }
 
+void sieve(int64_t from, int64_t to, void *arg)
+{
+	const struct sieve *s = arg;
+
+	for (int64_t n = from; n < to; n++)
+		s->prime[n] = (uint8_t)is_prime((uint32_t)n);
+}
+
 void count_primes(void *arg, void *result)
 {
 	(void)result;

@@ -9,6 +9,11 @@ struct range {
 	uint32_t from, to;
 };
 
+/* A byte for each number. */
+struct sieve {
+	uint8_t *prime;
+};
+
 /* Two channels of int64_t: the addresses that Go gave. */
 struct pipe {
 	coro_chan *in, *out;
@@ -28,6 +33,8 @@ extern int64_t primes_found;
 
 extern int64_t most_inside; /* visitors at once */
 
+/* struct sieve: a part of a range, for For: says of each number whether it is prime */
+void sieve(int64_t from, int64_t to, void *arg);
 /* struct range: adds how many primes are in [from, to) */
 void count_primes(void *arg, void *result);
 /* uint64_t: result uint32_t, how many steps it takes to 1 */

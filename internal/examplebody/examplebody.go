@@ -23,6 +23,7 @@ import (
 // The C functions, as package coro takes them.
 var (
 	CountPrimes = unsafe.Pointer(C.count_primes)
+	Sieve       = unsafe.Pointer(C.sieve)
 	Collatz     = unsafe.Pointer(C.collatz)
 	Relay       = unsafe.Pointer(C.relay)
 	Adder       = unsafe.Pointer(C.adder)
@@ -41,6 +42,11 @@ var (
 // Range has the layout of struct range.
 type Range struct {
 	From, To uint32
+}
+
+// Primes has the layout of struct sieve.
+type Primes struct {
+	Prime uintptr
 }
 
 // Pipe has the layout of struct pipe.
