@@ -11,16 +11,16 @@
 
 #define CANCEL UINT64_C(1) /* no name is 1 */
 
-static struct coroi_loop *loop_of(const void *arg)
+static struct coroi_led_loop *loop_of(const void *arg)
 {
-	struct coroi_loop *l;
+	struct coroi_led_loop *l;
 
 	memcpy(&l, arg, sizeof l);
 	return l;
 }
 
 /* keep_failure - with what the lowest part has failed. */
-static COROI_COLD void keep_failure(struct coroi_loop *l)
+static COROI_COLD void keep_failure(struct coroi_led_loop *l)
 {
 	struct coroi_failure f = coroi_kept_failure(coroi_self()->current);
 
@@ -30,7 +30,7 @@ static COROI_COLD void keep_failure(struct coroi_loop *l)
 
 void coroi_loop_lead(void *arg, void *unused)
 {
-	struct coroi_loop *l = loop_of(arg);
+	struct coroi_led_loop *l = loop_of(arg);
 	void (*fn)(int64_t, int64_t, void *) = (void (*)(int64_t, int64_t, void *))(uintptr_t)l->fn;
 	coro_handle self = coro_self();
 
@@ -42,7 +42,7 @@ void coroi_loop_lead(void *arg, void *unused)
 		keep_failure(l);
 }
 
-void coroi_loop_cancel(struct coroi_loop *l)
+void coroi_loop_cancel(struct coroi_led_loop *l)
 {
 	uint64_t leader = at_xchg(&l->leader, CANCEL); /* LOP2 */
 

@@ -16,7 +16,7 @@
 #include "coro.h"
 
 /* A loop, and how it has ended. The caller's memory, which outlives the leader. */
-struct coroi_loop {
+struct coroi_led_loop {
 	uint64_t fn;      /* void (*)(int64_t from, int64_t to, void *arg) */
 	int64_t n, grain; /* as of coro_for, from 0 on */
 	uint64_t leader;  /* LOP1. Atomic */
@@ -28,10 +28,10 @@ struct coroi_loop {
 	unsigned char arg[CORO_INLINE_BYTES] __attribute__((aligned(16)));
 };
 
-/* coroi_loop_lead - the leader's body. arg: the address of a struct coroi_loop. */
+/* coroi_loop_lead - the leader's body. arg: the address of a struct coroi_led_loop. */
 void coroi_loop_lead(void *arg, void *result);
 
 /* coroi_loop_cancel - LOP2. Thread: any. The loop's memory is there. */
-void coroi_loop_cancel(struct coroi_loop *l);
+void coroi_loop_cancel(struct coroi_led_loop *l);
 
 #endif

@@ -9,7 +9,7 @@ import "C"
 import "unsafe"
 
 // Loop is a coro_for that Go waits for, in C's memory: loop.h.
-type Loop struct{ c *C.struct_coroi_loop }
+type Loop struct{ c *C.struct_coroi_led_loop }
 
 // LoopLeader is the C function that leads a Loop, whose address is its argument.
 var LoopLeader = uintptr(unsafe.Pointer(C.coroi_loop_lead))
@@ -18,7 +18,7 @@ var LoopLeader = uintptr(unsafe.Pointer(C.coroi_loop_lead))
 // False: there is no memory.
 func NewLoop(spec *Spec, n, grain int, arg unsafe.Pointer) (Loop, bool) {
 	crossing()
-	l := (*C.struct_coroi_loop)(C.coroi_alloc(C.sizeof_struct_coroi_loop, 16))
+	l := (*C.struct_coroi_led_loop)(C.coroi_alloc(C.sizeof_struct_coroi_led_loop, 16))
 	if l == nil {
 		return Loop{}, false
 	}
