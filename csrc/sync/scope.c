@@ -108,7 +108,8 @@ static void coroi_scope_fork(void *arg, void *result)
 		c->left_out = true;
 		return;
 	}
-	if (c->fork.child) /* another worker has taken it */
+	/* another worker has taken it; relaxed: its handle or a cancel is there, FST2 and FCA2 */
+	if (at_load_rlx(&c->fork.child))
 		end_with(c->scope);
 	c->fn(c->arg, scratch);
 }
