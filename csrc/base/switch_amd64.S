@@ -41,6 +41,17 @@
 	movq	%rsp, (%rdi)
 .endm
 
+/* rsp is that of a saved context. */
+.macro SAVED
+	.cfi_def_cfa %rsp, 56
+	.cfi_rel_offset %r15, 0
+	.cfi_rel_offset %r14, 8
+	.cfi_rel_offset %r13, 16
+	.cfi_rel_offset %r12, 24
+	.cfi_rel_offset %rbx, 32
+	.cfi_rel_offset %rbp, 40
+.endm
+
 /* From here on the target's stack: the frame has the same shape, so the CFI above stays true. */
 .macro RESTORE
 	popq	%r15
@@ -161,13 +172,7 @@ coroi_fork_call:
 coroi_fork_return:
 	.cfi_startproc
 	movq	%rdi, %rsp
-	.cfi_def_cfa %rsp, 56
-	.cfi_rel_offset %r15, 0
-	.cfi_rel_offset %r14, 8
-	.cfi_rel_offset %r13, 16
-	.cfi_rel_offset %r12, 24
-	.cfi_rel_offset %rbx, 32
-	.cfi_rel_offset %rbp, 40
+	SAVED
 	movl	$1, %eax
 	RESTORE
 	ret
@@ -211,13 +216,7 @@ coroi_swap:
 coroi_jump:
 	.cfi_startproc
 	movq	%rdi, %rsp
-	.cfi_def_cfa %rsp, 56
-	.cfi_rel_offset %r15, 0
-	.cfi_rel_offset %r14, 8
-	.cfi_rel_offset %r13, 16
-	.cfi_rel_offset %r12, 24
-	.cfi_rel_offset %rbx, 32
-	.cfi_rel_offset %rbp, 40
+	SAVED
 	movl	$0, (%rdx)
 	movq	%rsi, %rax
 	RESTORE

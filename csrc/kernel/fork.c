@@ -28,6 +28,17 @@
 /* coro_fork.child: no handle is 1. */
 #define CANCEL UINT64_C(1)
 
+/* done_with - the word of a fork that has ended with that status. status_of - the status in it. */
+static inline uint64_t done_with(int status)
+{
+	return DONE | (uint64_t)(uint8_t)status << 8;
+}
+
+static inline int status_of(uint64_t word)
+{
+	return (int8_t)(word >> 8);
+}
+
 /* has_room - FRK1 may push. Acquire, pairs with FST1: the thief has read the place. */
 static inline bool has_room(const struct coroi_forks *q, uint32_t tail)
 {
@@ -96,8 +107,7 @@ static void away_drop_locked(struct coroi_stack *own, coro_fork *f)
 static struct coroi_rec *tell(coro_fork *f, int status)
 {
 	/* release: the result, and what the failure is; acquire: the parent waits already */
-	return (struct coroi_rec *)(uintptr_t)at_xchg(&f->word,
-						      DONE | (uint64_t)(uint8_t)status << 8);
+	return (struct coroi_rec *)(uintptr_t)at_xchg(&f->word, done_with(status));
 }
 
 void coroi_fork_ended(struct coroi_rec *me)
@@ -620,7 +630,7 @@ static int await(coro_fork *f, bool canceled, struct coroi_failure *why)
 	coroi_door_enter(w);
 	away_drop_locked(coroi_stack_own(me->stack), f);
 	coroi_door_leave(w);
-	int status = (int8_t)(word >> 8);
+	int status = status_of(word);
 	if (coroi_unlikely(status == CORO_EFAILED))
 		memcpy(why, &f->arg, sizeof *why);
 	return status;
@@ -665,7 +675,7 @@ static COROI_NOINLINE int join_slow(struct coroi_worker *w, coro_fork *f)
 		coroi_door_leave(w);
 		uint64_t word = at_load_acq(&f->word);
 		if (word & SETTLED)
-			return (int8_t)(word >> 8);
+			return status_of(word);
 		if (!here && word != PRIVATE) { /* else it could not be promoted */
 			struct coroi_failure why;
 			int status = word & DONE ? CORO_OK
@@ -715,11 +725,6 @@ int coro_fork_join(coro_fork *f)
 
 /* --------------------------------------------------------------------------------- unusual ends */
 
-static uint64_t settled(int status)
-{
-	return DONE | SETTLED | (uint64_t)(uint8_t)status << 8;
-}
-
 /* drop_locked - drop those of me that have not begun: they are the newest. */
 static void drop_locked(struct coroi_worker *w, const struct coroi_rec *me)
 {
@@ -727,7 +732,7 @@ static void drop_locked(struct coroi_worker *w, const struct coroi_rec *me)
 
 	while (has_own(q, me)) {
 		at_store_rlx(&q->tail, q->tail - 1);
-		at_store_rlx(&q->ring[q->tail & MASK]->word, settled(CORO_ECANCELED));
+		at_store_rlx(&q->ring[q->tail & MASK]->word, SETTLED | done_with(CORO_ECANCELED));
 	}
 	hold(w, q->tail != q->head);
 }
@@ -759,7 +764,7 @@ void coroi_fork_exit(struct coroi_worker *w)
 		int status = await(f, true, &why);
 		if (status == CORO_EFAILED)
 			coroi_release(why.text);
-		at_store_rlx(&f->word, settled(status));
+		at_store_rlx(&f->word, SETTLED | done_with(status));
 	}
 	if (!(me->more & COROI_M_INLINED))
 		return;
