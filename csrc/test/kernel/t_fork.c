@@ -8,7 +8,6 @@
 #include "kernel/policy.h"
 #include "kernel/worker.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +40,6 @@ static void in_one_worker(coro_fn fn)
 	done = counted = 0;
 	run_alone(s, NULL, fn);
 	CHECK_EQ(done, 1);
-}
-
-/* until_begun - the other worker has taken what the caller has begun. */
-static void until_begun(uint64_t n)
-{
-	while (seen(&begun) < n)
-		sched_yield();
 }
 
 /* -------------------------------------------------------------------------------------- results */
@@ -204,7 +196,7 @@ static void computes_beside(void *arg, void *result)
 		int mine = coro_worker(), other = -1;
 		coro_fork f;
 		coro_fork_begin(&f, is_taken, &mine, &other);
-		until_begun(i);
+		sleep_until_seen(&begun, i);
 		CHECK_EQ(coro_fork_join(&f), CORO_OK);
 		CHECK(other >= 0 && other != mine);
 		if (i % 4 == 0)

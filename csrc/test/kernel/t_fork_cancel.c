@@ -4,8 +4,6 @@
  */
 #include "test.h"
 
-#include <sched.h>
-
 static uint64_t done, counted, begun;
 static coro_handle parent, child;
 
@@ -16,12 +14,6 @@ static void run_in(uint32_t workers, coro_fn fn)
 	done = counted = begun = 0;
 	run_alone(s, NULL, fn);
 	CHECK_EQ(done, 1);
-}
-
-static void until_begun(uint64_t n)
-{
-	while (seen(&begun) < n)
-		sched_yield();
 }
 
 /* cancels - cancel the parent, after it has had its turn. */
@@ -182,7 +174,7 @@ static void has_stolen_one_canceled(void *arg, void *result)
 
 	parent = coro_self();
 	coro_fork_begin(&f, is_canceled, NULL, result);
-	until_begun(1);
+	sleep_until_seen(&begun, 1);
 	coro_attr at = on(CORO_HERE);
 	CHECK_EQ(coro_spawn_attr(&at, cancels, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_fork_join(&f), CORO_ECANCELED);
@@ -282,7 +274,7 @@ static void joins_stolen_in_a_shield(void *arg, void *result)
 	parent = coro_self();
 	CHECK_EQ(coro_shield_begin(CORO_FOREVER), CORO_OK);
 	coro_fork_begin(&f, waits_in_peace, NULL, NULL);
-	until_begun(1);
+	sleep_until_seen(&begun, 1);
 	spawn_in(cancels, NULL, 0);
 	CHECK_EQ(coro_fork_join(&f), CORO_OK);
 	CHECK_EQ(coro_shield_end(), CORO_OK);

@@ -54,12 +54,6 @@ static void in_schedulers(coro_fn fn)
 	}
 }
 
-static void until_begun(uint64_t n)
-{
-	while (seen(&begun) < n)
-		sched_yield();
-}
-
 /* place - the child of a fork that was just begun is to run there. It has called add_one(&begun) n
  * times by then. */
 static void place(enum where where, uint64_t n)
@@ -67,7 +61,7 @@ static void place(enum where where, uint64_t n)
 	if (where == PROMOTED)
 		CHECK_EQ(coro_yield(), CORO_OK);
 	if (where == STOLEN)
-		until_begun(n);
+		sleep_until_seen(&begun, n);
 }
 
 static void check_failure(enum how how)
@@ -252,7 +246,7 @@ static void ends_with_forks(void *arg, void *result)
 	place(where, before + 3);
 	if (where == STOLEN) {
 		coro_fork_begin(&f[3], is_canceled_awake, NULL, NULL);
-		until_begun(before + 4);
+		sleep_until_seen(&begun, before + 4);
 	}
 	if (where == PROMOTED)
 		coro_fork_begin(&f[4], never, NULL, NULL);

@@ -28,12 +28,6 @@ static void run_in(uint32_t workers, coro_fn fn)
 	CHECK_EQ(done, 1);
 }
 
-static void until_begun(uint64_t n)
-{
-	while (seen(&begun) < n)
-		sched_yield();
-}
-
 /* ------------------------------------------------------------------------------------- sections */
 
 static coro_nowait_report last;
@@ -170,7 +164,7 @@ static void must_not_wait_for_it(void *arg, void *result)
 	(void)result;
 
 	coro_fork_begin(&f, waits_at_the_gate, NULL, &got);
-	until_begun(1);
+	sleep_until_seen(&begun, 1);
 	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
 	CHECK_EQ(coro_fork_join(&f), CORO_ENOWAIT);
 	CHECK_EQ(strcmp(last.call, "coro_fork_join"), 0);
@@ -378,7 +372,7 @@ static void computes_when_called(void *arg, void *result)
 	CHECK_EQ(gettid(), lender);
 	coro_fork_begin(&f, is_taken, NULL, &by);
 	if (number & 1)
-		until_begun(seen(&counted) + 1);
+		sleep_until_seen(&begun, seen(&counted) + 1);
 	CHECK_EQ(coro_fork_join(&f), CORO_OK);
 	CHECK(number & 1 ? by != lender && by : by != 0);
 	counted = begun;
