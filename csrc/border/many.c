@@ -54,7 +54,7 @@ void coroi_many_ended(struct coroi_rec *me)
 
 	/* from the count on the call may be freed, and reports still name me */
 	at_store_own(&me->fn, (coro_fn)(uintptr_t)one->of->fn);
-	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
+	coroi_more_drop(me, COROI_M_FAILED); /* the failure is in the call, not in the record */
 	if (status != CORO_OK)
 		fail(one, status);
 	struct coroi_rec *leader = count_out(one->of, 1);
@@ -68,7 +68,7 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 
 	one->code = f.code;
 	one->text = f.text;
-	me->more |= COROI_M_FAILED;
+	coroi_more_add(me, COROI_M_FAILED);
 }
 
 void coroi_many_one(void *arg, void *scratch)

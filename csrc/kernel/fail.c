@@ -35,7 +35,7 @@ void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 			at_add(&coroi_owner(r)->failures, 1);
 		*failure_of(r) = f;
 	}
-	r->more |= COROI_M_FAILED;
+	coroi_more_add(r, COROI_M_FAILED);
 }
 
 void coroi_fail_with(struct coroi_rec *r, int32_t code, const char *text, size_t bytes)
@@ -50,7 +50,7 @@ struct coroi_failure coroi_failed(struct coroi_rec *r)
 
 	if (f.text)
 		at_add(&coroi_owner(r)->failures, -1);
-	r->more &= (uint8_t)~COROI_M_FAILED;
+	coroi_more_drop(r, COROI_M_FAILED);
 	return f;
 }
 

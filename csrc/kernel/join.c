@@ -226,7 +226,8 @@ static inline int join_status(const struct coroi_rec *r)
 		return CORO_ECANCELED;
 	if (r->flags & COROI_F_ABORTED)
 		return r->more & COROI_M_FAILED ? CORO_EFAILED : CORO_EABORTED;
-	return r->canceled & COROI_C_TOLD ? CORO_ECANCELED : CORO_OK;
+	/* relaxed: the coroutine itself may ask, in no door, while a cancel comes */
+	return at_load_rlx(&r->canceled) & COROI_C_TOLD ? CORO_ECANCELED : CORO_OK;
 }
 
 int coroi_join_status(const struct coroi_rec *r)

@@ -539,6 +539,18 @@ static inline void coroi_unflag(struct coroi_rec *me, uint8_t flag)
 	at_store_rlx(&me->flags, (uint8_t)(me->flags & ~flag));
 }
 
+/* coroi_more_add, coroi_more_drop - the same of a COROI_M_..., in no door: a cancel looks for
+ * COROI_M_INLINES meanwhile, which is set in the door. */
+static inline void coroi_more_add(struct coroi_rec *me, uint8_t mark)
+{
+	at_store_rlx(&me->more, (uint8_t)(me->more | mark));
+}
+
+static inline void coroi_more_drop(struct coroi_rec *me, uint8_t mark)
+{
+	at_store_rlx(&me->more, (uint8_t)(me->more & ~mark));
+}
+
 /* coroi_extras_of - the place of me's extras, which are made if there are none. me: the current
  * coroutine. NULL: no memory, and nothing was changed. */
 static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)

@@ -201,7 +201,9 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	for (;; r = coroi_inlined_child(r)) { /* FCA1 of fork.h */
 		at_store_rlx(&r->canceled, r->canceled | COROI_C_CANCELED);
-		if (coroi_likely(!(r->more & COROI_M_INLINES)) || r->canceled & COROI_C_SHIELDED)
+		/* relaxed: see coroi_more_add */
+		if (coroi_likely(!(at_load_rlx(&r->more) & COROI_M_INLINES)) ||
+		    r->canceled & COROI_C_SHIELDED)
 			break;
 	}
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);

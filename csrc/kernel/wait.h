@@ -272,7 +272,7 @@ static inline void coroi_be_named(struct coroi_rec *me)
 {
 	coroi_escape(me);
 	coroi_flag(me, COROI_F_NAMED);
-	me->more |= COROI_M_OWNER;
+	coroi_more_add(me, COROI_M_OWNER);
 }
 
 /* What a room with locks is asked at the end of a coroutine that was named. */
