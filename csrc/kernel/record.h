@@ -119,7 +119,7 @@ struct coroi_rec {
 	 * that has the door may set COROI_C_CANCELED meanwhile. */
 	uint8_t canceled;
 	uint8_t waits; /* what for: CORO_WAIT_PARK... Atomic, relaxed: others look (nostack.c). */
-	uint8_t more;  /* COROI_M_... Written in the home's door, or by coroi_more_add. */
+	uint8_t more;  /* COROI_M_... Written in the home's door, or as coroi_more_add does. */
 } __attribute__((aligned(64)));
 
 /* The cold line. It lies where the hot line does, in the second half of the chunk. */
