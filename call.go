@@ -72,6 +72,9 @@ const callWaits = core.LendNone + 1
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
+	if f.spec.Loan != nil {
+		return f.callBorrowing(ctx, s, arg)
+	}
 	var l core.Lend
 	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != core.LendEnded {
 		_, r, err := f.callOn(ctx, s, &arg, &l, at, err, nil)
@@ -128,7 +131,7 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 	var own startContext
 	defer func() {
 		if at == core.LendCalls || at == core.LendSuspended {
-			s.leave(own, l, at, left)
+			s.leave(own, l, at, f.takeLoan(), left)
 		}
 	}()
 	for err == nil {
@@ -137,7 +140,10 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 			at = callWaits
 			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
 				at = core.LendEnded
-			} else if l.Outcome() == core.LendCalls {
+				break
+			}
+			f.spec.Loan = nil // the task has it
+			if l.Outcome() == core.LendCalls {
 				s.offload.Give(l.Call())
 			}
 		case core.LendCalls: // CAL3
@@ -145,17 +151,20 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 				at = s.callHere(own.ctx, l)
 				break
 			}
-			t, at = taskOf[R](own, s, l), callWaits
+			t, at = taskOf[R](own, s, l, f.takeLoan()), callWaits
 			s.offload.Give(l.Call())
 		case core.LendSuspended: // CAL4
 			if own.ask(ctx); bubble.In() {
 				own.drop()
 				own = startContext{ctx: background}
 			}
-			t, at = taskOf[R](own, s, l), callWaits
+			t, at = taskOf[R](own, s, l, f.takeLoan()), callWaits
 		case callWaits: // CAL5
 			if r, err = t.Wait(ctx); err == ErrBubble {
 				t.Cancel()
+				if t.borrows {
+					t.awaitHere()
+				}
 			}
 			return t, r, err
 		case core.LendEnded: // CAL6
@@ -187,9 +196,10 @@ func (s *Scheduler) callHere(ctx context.Context, l *core.Lend) core.Outcome {
 }
 
 // taskOf makes the task of a coroutine that was started by a lend, and is at CAL3 or CAL4.
-func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
+func taskOf[R any](own startContext, s *Scheduler, l *core.Lend, loan *core.Loan) *Task[R] {
 	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
 		hooks: &taskHooks{ctx: own.ctx}}
+	t.borrow(loan)
 	t.mu.Lock() // keeps complete waiting
 	t.enlist()
 	if !t.join.Adopt(t.id) { // it has ended
@@ -207,8 +217,10 @@ func taskOf[R any](own startContext, s *Scheduler, l *core.Lend) *Task[R] {
 
 // leave is for a goroutine that leaves its call in CAL3 or CAL4, by a panic or by runtime.Goexit:
 // the coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
-func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, left func(*Task[None])) {
-	t := taskOf[None](startContext{ctx: background}, s, l)
+func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, loan *core.Loan,
+	left func(*Task[None]),
+) {
+	t := taskOf[None](startContext{ctx: background}, s, l, loan)
 	if left != nil {
 		left(t)
 	}

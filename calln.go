@@ -75,31 +75,50 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	if !ok {
 		return nil, ErrNoMemory
 	}
-	if f.spec.ArgBytes > 0 {
+	var loan *core.Loan
+	switch {
+	case f.spec.Loan != nil:
+		loan = f.spec.Loan.Fresh()
+		for i := range args {
+			loan.Pin(unsafe.Pointer(&args[i]))
+			many.SetArg(i, unsafe.Pointer(&args[i]))
+		}
+	case f.spec.ArgBytes > 0:
 		for i := range args {
 			*(*A)(many.Arg(i)) = args[i]
 		}
+	}
+	free := func() {
+		s.leaders.Add(-1)
+		many.Free()
+		if loan != nil {
+			loan.End()
+		}
+	}
+	left := func(t *Task[None]) { // the goroutine ends in a function that a call has called
+		if loan != nil {
+			loan.Keep()
+		}
+		t.whenDone(free)
 	}
 	s.leaders.Add(1)
 	lead := Func[uintptr, None]{core.Spec{Fn: core.ManyLeader, Class: s.class, ArgBytes: 8}}
 	address := many.Address()
 	var l core.Lend
 	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
-	t, _, err := lead.callOn(ctx, s, &address, &l, at, err, nil)
+	t, _, err := lead.callOn(ctx, s, &address, &l, at, err, left)
 	switch {
-	case err != nil && t != nil: // the calls go on
-		t.whenDone(func() {
-			s.leaders.Add(-1)
-			many.Free()
-		})
+	case err != nil && t != nil && loan == nil: // the calls go on
+		t.whenDone(free)
 		return nil, err
 	case err != nil:
-		s.leaders.Add(-1)
-		many.Free()
+		if t != nil {
+			t.awaitHere()
+		}
+		free()
 		return nil, err
 	}
-	s.leaders.Add(-1)
-	defer many.Free()
+	defer free()
 	var first *CallError
 	if many.AllOK() {
 		if f.spec.ResultBytes > 0 {

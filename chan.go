@@ -60,8 +60,8 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 				"pass the address of C memory instead",
 			t.Size(), elementMax)}
 	}
-	if bad := plain.PointerIn(t); bad != nil {
-		return nil, &OptionError{"NewChan", t, fmt.Sprintf(plain.PointsIntoGo, bad)}
+	if why := plain.Refusal(t); why != "" {
+		return nil, &OptionError{"NewChan", t, why}
 	}
 	if capacity < 0 || uint64(capacity) > capacityMax {
 		return nil, &OptionError{"NewChan", capacity,

@@ -88,7 +88,7 @@ func ExampleNewFunc() {
 		coro.FuncName("collatz"))
 	fmt.Println(err)
 	// Output:
-	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr
+	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, C memory as a uintptr, or, in the argument of a Func, Go memory as a coro.Slice
 	// coro: NewFunc([10]uint64): has 80 bytes, and at most 48 fit: pass the address of C memory, or a handle, instead
 	// <nil>
 }

@@ -2,7 +2,6 @@ package coro
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -22,7 +21,8 @@ type FuncID uint32
 // and never blocks, with coro_call_go_inline; see coro.h and [docs/calls.md]. A and R are the types
 // of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of
 // an A; or they are []byte, for any number of bytes; or None. The function gets copies, and may
-// keep them.
+// keep them. An A may have Slices, as a Bytes where C gives a coro_bytes: by them the function sees
+// the caller's memory itself, and only until it returns.
 //
 // The function's context has the values and the deadline of the context that the calling coroutine
 // was started with (StartContext, or a Group), and ends with it, with its Err and its cause. A
@@ -77,16 +77,17 @@ func ExportFuncNamed[A, R any](
 	return FuncID(id), statusError(status, ofScheduler)
 }
 
-func newGoType[T any](what string) (offload.Type, error) {
+func newGoType[T any](what string, isArg bool) (offload.Type, error) {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[[]byte]() {
 		return offload.Type{Varying: true}, nil
 	}
-	if bad := plain.PointerIn(t); bad != nil {
-		return offload.Type{}, &OptionError{what, t, fmt.Sprintf(
-			"contains %v, which points into Go: use []byte, "+
-				"numbers, arrays and structs of them, "+
-				"or a runtime/cgo.Handle", bad)}
+	why := plain.Refusal(t)
+	if isArg {
+		_, why = plain.Slices(t)
+	}
+	if why != "" {
+		return offload.Type{}, &OptionError{what, t, why}
 	}
 	return offload.Type{Bytes: t.Size()}, nil
 }
@@ -100,11 +101,11 @@ func newGoFunc[A, R any](
 	if f == nil {
 		return nil, &OptionError{what, "nil", "needs a function"}
 	}
-	arg, err := newGoType[A](what)
+	arg, err := newGoType[A](what, true)
 	if err != nil {
 		return nil, err
 	}
-	res, err := newGoType[R](what)
+	res, err := newGoType[R](what, false)
 	if err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func newFuncConfig(entry unsafe.Pointer, arg, result reflect.Type) (*funcConfig,
 	}
 	c := &funcConfig{Spec: core.Spec{Fn: body.Fn, Class: classDefault}, body: body}
 	var err error
-	if c.ArgBytes, err = inlineBytes("NewFunc", arg); err != nil {
+	if c.ArgBytes, c.Loan, err = argument(arg); err != nil {
 		return nil, err
 	}
 	if c.ResultBytes, err = inlineBytes("NewFunc", result); err != nil {
@@ -266,15 +266,18 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 	return f
 }
 
+func tooLarge(what string, t reflect.Type) error {
+	return &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
+		"pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
+}
+
 // inlineBytes checks that a type can live in a record.
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
-		return 0, &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
-			"pass the address of C memory, or a handle, instead", t.Size(),
-			InlineBytes)}
+		return 0, tooLarge(what, t)
 	}
-	if bad := plain.PointerIn(t); bad != nil {
-		return 0, &OptionError{what, t, fmt.Sprintf(plain.PointsIntoGo, bad)}
+	if why := plain.Refusal(t); why != "" {
+		return 0, &OptionError{what, t, why}
 	}
 	return uint8(t.Size()), nil
 }

@@ -83,6 +83,9 @@ func fits(spec *core.Spec, s *Scheduler) error {
 // no cgo call and costs 20 to 50 ns. It never blocks. It returns ErrClosed after Close and
 // ErrNoMemory at the record limit; nothing was started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
+	if f.spec.Loan != nil {
+		return cannotBorrow("Spawn")
+	}
 	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
@@ -110,6 +113,9 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 // is called, and ErrNoMemory if the system refuses memory while no coroutine is left that could
 // end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
+	if f.spec.Loan != nil {
+		return cannotBorrow("SpawnWait")
+	}
 	if ctx.Err() != nil {
 		return ctxerr.Of(ctx)
 	}
@@ -154,6 +160,9 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 // which is n unless there is an error: ErrClosed after Close, ErrNoMemory at the record limit, or
 // an *OptionError.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
+	if f.spec.Loan != nil {
+		return 0, cannotBorrow("SpawnN")
+	}
 	if err := s.ready(&f.spec); err != nil {
 		return 0, err
 	}
@@ -260,6 +269,9 @@ func (b *Batch[A, R]) add(arg A) error {
 func (b *Batch[A, R]) open() error {
 	if b.out.IsOpen() {
 		return nil
+	}
+	if b.f.spec.Loan != nil {
+		return cannotBorrow("Batch")
 	}
 	if err := b.s.ready(&b.f.spec); err != nil {
 		return err

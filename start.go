@@ -28,6 +28,9 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	if g != nil {
 		return f.startMember(g, arg)
 	}
+	if f.spec.Loan != nil { // somebody is to hear of the end
+		return f.startFor(startContext{ctx: background}, s, arg, false, nil)
+	}
 	if f.spec.Brief && f.spec.Flags == 0 {
 		if t, err := f.startHere(s, arg); t != nil || err != nil {
 			return t, err
@@ -119,14 +122,17 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 func (f Func[A, R]) startFor(
 	own startContext, s *Scheduler, arg A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
+	isOwn := f.makeLoan(&arg)
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: own.ctx},
 		hasDeadline: !own.deadline.IsZero()} // set before the poller has the task
+	t.borrow(f.spec.Loan)
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
 	t.enlist()
 	if t.hasDeadline && !s.core.SetDeadline(t.id, time.Until(own.deadline)) {
 		t.hasDeadline = false
 		s.poller.release(t.id)
+		t.giveBack(isOwn)
 		return nil, ErrNoMemory
 	}
 	at, err := f.launchHere(t, &arg, l)
@@ -135,6 +141,7 @@ func (f Func[A, R]) startFor(
 	}
 	if at == core.LendEnded || err != nil {
 		s.poller.release(t.id)
+		t.giveBack(isOwn)
 		return nil, err
 	}
 	return t, nil

@@ -25,6 +25,7 @@ type Task[R any] struct {
 	isBody      bool // the coroutine has a Go body, which completes the task
 	hasDeadline bool // the core knows a deadline under the id
 	isLent      bool // the start is a lend, which has not come back; with mu
+	borrows     bool // the coroutine borrows memory
 
 	mu          sync.Mutex
 	registered  bool   // complete will be called
@@ -35,6 +36,7 @@ type Task[R any] struct {
 	bodyWaiters []bodyWaiter
 	done        chan struct{} // made for a waiter, closed when the result is there
 	hooks       *taskHooks    // nil: there are none
+	loan        *core.Loan    // nil: there is none, or it has ended
 	finished    atomic.Bool
 	result      R
 	err         error
@@ -78,7 +80,8 @@ func (t *Task[R]) spin() {
 // StartContext, if that context has ended, its cause), ErrNoMemory if the coroutine never got a
 // stack, ErrStale if a C body has joined it; then the result is zero. Wait may also return ErrBusy,
 // if a C body waits for the coroutine now, or the cause, if the context ends first: then the
-// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function
+// coroutine goes on, and Wait may be called again; but one that borrows memory (see [Slice]) is
+// canceled, and Wait returns at its end. Within the coroutine itself, or a Go function
 // that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks
 // of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
@@ -97,11 +100,18 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return zero, ctxerr.Of(ctx)
+			if !t.borrows {
+				return zero, ctxerr.Of(ctx)
+			}
+			t.Cancel()
+			<-done
 		}
 	}
 	t.s.edge.Acquire()
 	t.releaseRecord()
+	if t.borrows && t.err == ErrCanceled && ctx.Err() != nil {
+		return zero, ctxerr.Of(ctx)
+	}
 	return t.result, t.err
 }
 
@@ -294,6 +304,10 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 	} else {
 		t.err = statusError(status, ofScheduler)
 	}
+	if t.loan != nil {
+		t.loan.End()
+		t.loan = nil
+	}
 	if status == core.Canceled && t.hooks != nil {
 		if over := overOf(t.hooks.ctx); over != nil {
 			t.err = ctxerr.Of(over)
@@ -354,7 +368,14 @@ func (t *Task[R]) awaitBound(c *Coroutine, end *boundWait) error {
 		w.begin()
 		t.mu.Unlock()
 		if err := c.awaitUntil(end, t.finished.Load); err != nil {
-			if !t.forget(w) {
+			switch {
+			case t.borrows:
+				t.Cancel()
+				c.awaitCommitted(t.finished.Load)
+				if t.err != ErrCanceled { // a result stands
+					return nil
+				}
+			case !t.forget(w):
 				c.awaitCommitted(t.finished.Load)
 			}
 			return err

@@ -20,9 +20,9 @@ core    25590  forks  lines of the core, without comments and blank lines
 actor   3005   open-and-close  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
 words   194    -  words in docs/internals/words.md
-api     219    For  exported names of package coro: types, functions, methods, variables, constants
+api     224    lent-memory  exported names of package coro: types, functions, methods, variables, constants
 csrc    3      -  lines of go doc -short ./csrc
-root    75     -  Go files in the root
+root    76     lent-memory  Go files in the root
 "
 
 core=(base/*.[chS] kernel/*.[ch] border/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)

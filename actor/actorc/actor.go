@@ -148,8 +148,8 @@ func CheckMessage[M any]() error { return fitsC[M]("actorc.CheckMessage", Messag
 // fitsC is an error if a T cannot be a message of up to most bytes.
 func fitsC[T any](what string, most int) error {
 	t := reflect.TypeFor[T]()
-	if bad := plain.PointerIn(t); bad != nil {
-		return refused(what, t, plain.PointsIntoGo, bad)
+	if why := plain.Refusal(t); why != "" {
+		return refused(what, t, "%s", why)
 	}
 	if t.Size() > uintptr(most) {
 		return refused(what, t, "has %d bytes, and a message here up to %d", t.Size(), most)

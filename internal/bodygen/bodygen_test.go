@@ -185,6 +185,9 @@ func TestWhatCannotGoIsRefusedWithARemedy(t *testing.T) {
 			{"struct x { int n; };", "struct x", "struct x and x would both be X in Go"},
 			{"struct c { int n; };", "struct c", "struct c would be C in Go"},
 			{"enum e { E_A_B, E_A__B };", "enum e", "E_A_B and E_A__B would both be EAB"},
+			{"struct coro_slice_of_x { long at; long n; };", "struct coro_slice_of_x", "none of CORO_SLICE"},
+			{"CORO_SLICE(many, coro_bytes);", "many", "lend each by a member of its own"},
+			{"CORO_SLICE(unions, union { int a; float b; });", "unions", "an element of the argument of the body x is a union"},
 		} {
 			folder(t, map[string]string{"t.h": c.types + "\n",
 				"x.c": head + "CORO_BODY(x, " + c.body + ", coro_none, 0)\n{\n}\n"})
@@ -195,6 +198,7 @@ func TestWhatCannotGoIsRefusedWithARemedy(t *testing.T) {
 			"own.c":  {"struct s { int n; };\nCORO_BODY(x, struct s, coro_none, 0)\n{\n}\n", "struct s is defined in own.c: move it into a header"},
 			"none.c": {"void x(void *arg, void *result)\n{\n}\n", "no CORO_BODY defines a body in none.c"},
 			"bad.c":  {"CORO_BODY(x, struct missing, coro_none, 0)\n{\n}\n", "bad.c does not compile"},
+			"lent.c": {"CORO_BODY(x, coro_none, coro_bytes, 0)\n{\n}\n", "the result of the body x has a coro_bytes, or the like, in it"},
 			"hand.c": {"struct coro_body_desc x_body = {0};\n", "x_body was not defined by CORO_BODY"},
 		} {
 			folder(t, map[string]string{name: "#include \"coro.h\"\n" + c.text})
@@ -215,6 +219,24 @@ func TestPointersAreAddresses(t *testing.T) {
 			"\tB uintptr // union both *\n\tC uintptr // pointer to a function\n"+
 			"\tD uintptr // volatile void *\n}\n")
 		assert.Contains(t, text, "coro.MustFunc[S, uintptr](")
+	})
+}
+
+// What C borrows is a Slice of Go's: the Go file makes the types of the elements, too.
+func TestWhatIsLentIsASlice(t *testing.T) {
+	each(t, func(t *testing.T) {
+		text := written(t, map[string]string{
+			"t.h": "#include \"coro.h\"\nstruct point { float x, y; };\nCORO_SLICE(doubles, double);\n" +
+				"CORO_SLICE(points, struct point);\nCORO_SLICE(addresses, char *);\n" +
+				"struct s {\n\tcoro_bytes b;\n\tdoubles d;\n\tpoints p;\n};\n",
+			"x.c": "#include \"coro.h\"\n#include \"t.h\"\nCORO_BODY(x, struct s, coro_none, 0)\n{\n}\n" +
+				"CORO_BODY(y, coro_bytes, coro_none, 0)\n{\n}\n" +
+				"CORO_BODY(z, addresses, coro_none, 0)\n{\n}\n"})
+		assert.Contains(t, text, "type S struct {\n\tB coro.Bytes\n\tD coro.Slice[float64]\n\tP coro.Slice[Point]\n}\n")
+		assert.Contains(t, text, "type Point struct {\n\tX float32\n\tY float32\n}\n")
+		assert.Contains(t, text, "var Y = coro.MustFunc[coro.Bytes, coro.None](")
+		assert.Contains(t, text, "var Z = coro.MustFunc[coro.Slice[uintptr], coro.None](")
+		assert.Contains(t, text, "CORO_SAME(sizeof(((struct s *)0)->p) == 16);\n")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"go/token"
+	"slices"
 )
 
 func (g *generator) structType(t *die, at spot, alias string) (goType, error) {
@@ -37,7 +38,9 @@ func (g *generator) structType(t *die, at spot, alias string) (goType, error) {
 		}
 		g.seen[key] = have
 	}
-	return goType{text: have.goName, size: have.bytes, align: alignOf(have.fields)}, nil
+	lends := slices.ContainsFunc(have.fields, func(f field) bool { return f.typ.lends })
+	return goType{text: have.goName, size: have.bytes, align: alignOf(have.fields),
+		lends: lends}, nil
 }
 
 // newStruct adds a struct that this C file has not used yet, or finds the one of another file.

@@ -16,6 +16,7 @@ type goType struct {
 	size, align int64
 	comment     string // "": none
 	values      string // of an enum without a name
+	lends       bool   // it has a coro.Slice in it
 }
 
 // A named is a Go type that has a name: a struct or an enum.
@@ -102,6 +103,9 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	case dwarf.TagEnumerationType:
 		return g.enumType(t, at, alias)
 	case dwarf.TagStructType:
+		if isLent(t) {
+			return g.sliceType(t, at)
+		}
 		return g.structType(t, at, alias)
 	case dwarf.TagUnionType:
 		return goType{}, at.refuse("is a union, which Go has not: use a struct, or an "+
@@ -157,6 +161,38 @@ func (g *generator) coroType(t *die) (goType, bool) {
 	}
 	size := number.number(dwarf.AttrByteSize)
 	return goType{text: name, size: size, align: size}, true
+}
+
+// isLent tells of the structs that coro_bytes and CORO_SLICE are.
+func isLent(t *die) bool {
+	file, _ := t.place()
+	return t.name() == "coro_bytes" && isCoro(file) ||
+		strings.HasPrefix(t.name(), "coro_slice_of_")
+}
+
+// sliceType is the coro.Slice of such a struct.
+func (g *generator) sliceType(t *die, at spot) (goType, error) {
+	g.usesCoro = true
+	typ := goType{text: "coro.Bytes", size: 16, align: 8, lends: true}
+	if t.name() == "coro_bytes" {
+		return typ, nil
+	}
+	members := t.below(dwarf.TagMember)
+	if len(members) != 2 || plain(members[0].typ()).Tag != dwarf.TagPointerType {
+		return goType{}, at.refuse("is a struct %s that is none of CORO_SLICE: give it "+
+			"another name", t.name())
+	}
+	name := "an element of " + at.text
+	e, err := g.goType(plain(members[0].typ()).typ(), spot{text: name}, "")
+	switch {
+	case err != nil:
+		return goType{}, err
+	case e.lends:
+		return goType{}, at.refuse("lends memory that has a coro_bytes, or the like, in "+
+			"it: lend each by a member of its own, or %s", remedy)
+	}
+	typ.text = "coro.Slice[" + e.text + "]"
+	return typ, nil
 }
 
 func baseType(t *die, at spot) (goType, error) {

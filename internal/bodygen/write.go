@@ -148,13 +148,17 @@ func (g *generator) body(b *body) error {
 		return fmt.Errorf("the body %[1]s has no name in Go, as in C.%[1]s%[2]s: give it "+
 			"another name", b.name, descSuffix)
 	}
-	arg, err := g.inline(b.arg, "the argument of the body "+b.name, b.argAlign)
+	arg, _, err := g.inline(b.arg, "the argument of the body "+b.name, b.argAlign)
 	if err != nil {
 		return err
 	}
-	result, err := g.inline(b.result, "the result of the body "+b.name, b.resAln)
+	result, lends, err := g.inline(b.result, "the result of the body "+b.name, b.resAln)
 	if err != nil {
 		return err
+	}
+	if lends {
+		return fmt.Errorf("the result of the body %s has a coro_bytes, or the like, in it: "+
+			"memory is lent to a body by its argument alone", b.name)
 	}
 	goName, err := g.take(b.name, camel(b.name), place(b.at))
 	if err != nil {
@@ -166,16 +170,16 @@ func (g *generator) body(b *body) error {
 	return nil
 }
 
-// inline is the Go type of an argument or a result.
-func (g *generator) inline(t *die, what string, align int64) (string, error) {
+// inline is the Go type of an argument or a result, and whether it lends memory.
+func (g *generator) inline(t *die, what string, align int64) (_ string, lends bool, _ error) {
 	if t.Tag == dwarf.TagTypedef && t.name() == "coro_none" {
-		return "coro.None", nil
+		return "coro.None", false, nil
 	}
 	typ, err := g.goType(t, spot{text: what}, "")
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return typ.text, sameAlign(what+", "+cText(t)+",", align, typ.align)
+	return typ.text, typ.lends, sameAlign(what+", "+cText(t)+",", align, typ.align)
 }
 
 // sameAlign checks that C and Go align a type alike.

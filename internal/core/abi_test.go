@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "66c8b0357c543703"
+	abiHash    = "71f8365c9b130f9a"
 )
 
 var (

@@ -46,6 +46,12 @@ func (m Many) Arg(i int) unsafe.Pointer {
 		C.sizeof_struct_coroi_one+uintptr(m.c.arg_at))
 }
 
+// SetArg copies the argument of call i, which holds addresses of Go memory: as bytes, since C's
+// memory has old addresses, which a write barrier would look at.
+func (m Many) SetArg(i int, arg unsafe.Pointer) {
+	copyValue(m.Arg(i), arg, uintptr(m.c.arg_bytes))
+}
+
 // Result is where the result of call i lies. The leader has ended.
 func (m Many) Result(i int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(m.one(i)), C.sizeof_struct_coroi_one)

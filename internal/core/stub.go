@@ -207,6 +207,7 @@ type (
 		Flags       SpecFlags
 		Brief       bool
 		Worker      int
+		Loan        *Loan
 	}
 	SpecFlags uint8
 	Stats     struct {
@@ -436,12 +437,13 @@ func (Loop) Cancel()                   {}
 func (Loop) Ended() (Status, *Failure) { return Again, nil }
 func (Loop) Free()                     {}
 
-func (Many) Address() uintptr               { return 0 }
-func (Many) AllOK() bool                    { return false }
-func (Many) Arg(i int) unsafe.Pointer       { return nil }
-func (Many) Ended(i int) (Status, *Failure) { return Again, nil }
-func (Many) Free()                          {}
-func (Many) Result(i int) unsafe.Pointer    { return nil }
+func (Many) Address() uintptr                 { return 0 }
+func (Many) AllOK() bool                      { return false }
+func (Many) Arg(i int) unsafe.Pointer         { return nil }
+func (Many) Ended(i int) (Status, *Failure)   { return Again, nil }
+func (Many) Free()                            {}
+func (Many) Result(i int) unsafe.Pointer      { return nil }
+func (Many) SetArg(i int, arg unsafe.Pointer) {}
 
 func (*Message) Keep() ([2]uint64, bool) { return [2]uint64{}, false }
 func (*Message) Kind() uint32            { return 0 }

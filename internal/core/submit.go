@@ -55,8 +55,9 @@ type Spec struct {
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
 	Flags                 SpecFlags
-	Brief                 bool // declared by CORO_BRIEF or coro.FuncBrief
-	Worker                int  // of a pinned coroutine
+	Brief                 bool  // declared by CORO_BRIEF or coro.FuncBrief
+	Worker                int   // of a pinned coroutine
+	Loan                  *Loan // nil: the coroutine has nothing of its caller's
 }
 
 // SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not

@@ -1,11 +1,26 @@
 // Package plain tells types without Go pointers, whose bytes may be C's, or need not be cleared.
 package plain
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
 
-// PointsIntoGo is the reason to refuse a type that holds the type %v.
-const PointsIntoGo = "contains %v, which points into Go: " +
-	"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr"
+// Refusal is the reason why C cannot have a T: it holds a Go pointer. "": there is none.
+func Refusal(t reflect.Type) string {
+	bad := PointerIn(t)
+	switch {
+	case bad == nil:
+		return ""
+	case Lent(bad) != nil:
+		return fmt.Sprintf("contains %v, memory that is lent: the argument of a Func, or of an "+
+			"exported Go function, may have it, nothing else", bad)
+	}
+	return fmt.Sprintf("contains %v, which points into Go: pass numbers, arrays and structs of "+
+		"them, a runtime/cgo.Handle, C memory as a uintptr, or, in the argument of a Func, "+
+		"Go memory as a coro.Slice", bad)
+}
 
 // PointerIn returns a type inside t that holds a Go pointer, or nil.
 func PointerIn(t reflect.Type) reflect.Type {
@@ -15,6 +30,9 @@ func PointerIn(t reflect.Type) reflect.Type {
 			return PointerIn(t.Elem())
 		}
 	case reflect.Struct:
+		if Lent(t) != nil {
+			return t
+		}
 		for i := range t.NumField() {
 			if bad := PointerIn(t.Field(i).Type); bad != nil {
 				return bad
@@ -25,4 +43,42 @@ func PointerIn(t reflect.Type) reflect.Type {
 		return t
 	}
 	return nil
+}
+
+// Lent is the type of the elements, if t is a coro.Slice, or else nil.
+func Lent(t reflect.Type) reflect.Type {
+	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "Slice[") ||
+		t.PkgPath() != "github.com/organzine/coro" {
+		return nil
+	}
+	return t.Field(0).Type.Elem()
+}
+
+// Slices returns the offsets of all coro.Slices in a t. refusal: why C cannot have one; "": it can.
+func Slices(t reflect.Type) (offsets []uintptr, refusal string) {
+	if e := Lent(t); e != nil {
+		return []uintptr{0}, Refusal(e)
+	}
+	add := func(of reflect.Type, at uintptr) {
+		if refusal == "" {
+			var some []uintptr
+			some, refusal = Slices(of)
+			for _, offset := range some {
+				offsets = append(offsets, at+offset)
+			}
+		}
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		for i := range t.Len() {
+			add(t.Elem(), uintptr(i)*t.Elem().Size())
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			add(t.Field(i).Type, t.Field(i).Offset)
+		}
+	default:
+		refusal = Refusal(t)
+	}
+	return offsets, refusal
 }

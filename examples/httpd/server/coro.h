@@ -662,6 +662,26 @@ typedef struct coro_none {
 } coro_none;
 
 /*
+ * coro_bytes - memory that a body borrows, as a member of its argument: in Go a coro.Bytes. n: its
+ * bytes; at: NULL if there are none. It is the body's until the coroutine ends, and no longer: Go
+ * keeps it where it is for that time (coro.Slice). Memory that C gives is C's own care.
+ *
+ * CORO_SLICE - the same for memory of n elements of a type: in Go a coro.Slice of that type.
+ *
+ *	CORO_SLICE(doubles, double);
+ */
+typedef struct coro_bytes {
+	void *at;
+	size_t n;
+} coro_bytes;
+
+#define CORO_SLICE(name, type)                \
+	typedef struct coro_slice_of_##name { \
+		type *at;                     \
+		size_t n;                     \
+	} name
+
+/*
  * CORO_BRIEF - of a body: it is brief. Between two waits it takes some microseconds, it never
  * blocks its thread, and it needs nothing from the thread that woke it.
  */

@@ -1,0 +1,142 @@
+package coro
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"unsafe"
+
+	"github.com/organzine/coro/internal/core"
+	"github.com/organzine/coro/internal/plain"
+)
+
+// borrow.go - memory that coroutines borrow.
+
+// A Slice is memory that a coroutine borrows from the one that starts it: a member of the argument.
+// T holds no Go pointers. In C it is a struct of an address and a size_t, the number of elements:
+// coro_bytes for a Slice[byte], and what CORO_SLICE of coro.h defines for another T.
+//
+// The memory is lent until the coroutine has ended, and is not to be used for anything else in that
+// time. Go memory stays where it is until then, and is kept. Memory of C's, or a mapping, is the
+// caller's own care. Call, CallN, Task.Wait and Await of a coroutine that borrows return only when
+// it has ended: when their context ends, they cancel the coroutine and wait on, as a read does with
+// its buffer. Who must leave early uses Start, and hears of the end by Task.Done.
+type Slice[T any] struct {
+	_  [0]T
+	at unsafe.Pointer
+	n  uintptr
+}
+
+// Bytes is memory of any kind: in C a coro_bytes.
+type Bytes = Slice[byte]
+
+// SliceOf is s, as a member of an argument. An empty slice is NULL and 0. It costs nothing, but s
+// is not on a goroutine's stack: the compiler has it allocated.
+func SliceOf[T any](s []T) Slice[T] {
+	if len(s) == 0 {
+		return Slice[T]{}
+	}
+	at := unsafe.Pointer(unsafe.SliceData(s))
+	escape(at)
+	return Slice[T]{at: at, n: uintptr(len(s))}
+}
+
+// Slice is the memory as Go sees it; nil: there is none.
+func (s Slice[T]) Slice() []T { return unsafe.Slice((*T)(s.at), s.n) }
+
+// Len is the number of elements.
+func (s Slice[T]) Len() int { return int(s.n) }
+
+// escaped is where what escape is given might be stored, as far as the compiler knows.
+var escaped struct {
+	never bool
+	at    unsafe.Pointer
+}
+
+// escape has what p points to be on the heap: the array of a goroutine's stack moves with the
+// stack, and cannot be pinned.
+func escape(p unsafe.Pointer) {
+	if escaped.never {
+		escaped.at = p
+	}
+}
+
+// argument checks the type of an argument, and says what of it is lent.
+func argument(t reflect.Type) (bytes uint8, _ *core.Loan, _ error) {
+	slices, why := plain.Slices(t)
+	if why != "" {
+		return 0, nil, &OptionError{"NewFunc", t, why}
+	}
+	if len(slices) == 0 {
+		bytes, err := inlineBytes("NewFunc", t)
+		return bytes, nil, err
+	}
+	if t.Size() > InlineBytes {
+		return 0, nil, tooLarge("NewFunc", t)
+	}
+	return uint8(t.Size()), core.NewLoan(&core.Terms{Slices: slices}), nil
+}
+
+// cannotBorrow is the error of a start that would not hear of the end.
+func cannotBorrow(what string) error {
+	return &OptionError{what, "Func", "borrows memory, until its coroutine ends: use Start, " +
+		"StartContext, Call, CallN or a Group"}
+}
+
+// makeLoan makes the loan of a coroutine that is about to start. False: the caller has made it, or
+// there is none.
+func (f *Func[A, R]) makeLoan(arg *A) (made bool) {
+	before := f.spec.Loan
+	f.spec.Loan = before.For(unsafe.Pointer(arg))
+	return f.spec.Loan != before
+}
+
+// callBorrowing is Call of a Func that has a loan.
+func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg A) (R, error) {
+	f.makeLoan(&arg)
+	defer func() {
+		if f.spec.Loan != nil { // no task has it
+			f.spec.Loan.End()
+		}
+	}()
+	var l core.Lend
+	at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l)
+	_, r, err := f.callOn(ctx, s, &arg, &l, at, err, nil)
+	return r, err
+}
+
+// takeLoan is the loan of f's coroutine, which is the caller's from now on; nil: there is none.
+func (f *Func[A, R]) takeLoan() *core.Loan {
+	l := f.spec.Loan
+	f.spec.Loan = nil
+	return l
+}
+
+// borrow gives the task the loan of f's coroutine, which it ends.
+func (t *Task[R]) borrow(l *core.Loan) {
+	if l != nil {
+		t.loan, t.borrows = l, l.Borrows()
+		l.Keep()
+	}
+}
+
+// giveBack takes the loan of a task that has not started, or has ended in a lend, from it. over: it
+// ends.
+func (t *Task[R]) giveBack(over bool) {
+	switch l := t.loan; {
+	case over:
+		l.End()
+	case l != nil:
+		l.Unkeep()
+	}
+	t.loan = nil
+}
+
+// awaitHere waits for the end of a task that borrows, and which a caller in a bubble cannot leave: a
+// mutex is none of the bubble's.
+func (t *Task[R]) awaitHere() {
+	var over sync.Mutex
+	over.Lock()
+	t.whenDone(over.Unlock)
+	over.Lock()
+}
