@@ -198,7 +198,7 @@ deps-http: deps-run
 
 .PHONY: test-nested
 test-nested: deps-http ## each module besides the root one (examples, x/nats, bench), vetted, and its short tests
-	@scripts/deps.sh libpq-dev libsqlite3-dev pkg-config postgresql
+	@scripts/deps.sh liblz4-dev libpcre2-dev libpq-dev libsqlite3-dev pkg-config postgresql
 	$(LLHTTP) scripts/nested.sh
 
 .PHONY: test-examples

@@ -53,7 +53,7 @@ func program(t *testing.T, name string) string {
 	if testing.Short() || race.Enabled {
 		t.Skip("builds programs, and not with the race detector")
 	}
-	out := filepath.Join(t.TempDir(), name)
+	out := filepath.Join(t.TempDir(), filepath.Base(name))
 	run(t, ".", nil, "go", "build", "-buildvcs=false", "-o", out, "./"+name)
 	return out
 }
@@ -73,6 +73,9 @@ a tree of 200000 nodes, 81 deep: sum right true
 `,
 	"tls":      "HELLO, C\nTHIS CAME THROUGH TLS\n",
 	"pipeline": "4000 blocks of up to 256 words, checksum 5040e93287169aa5\n",
+
+	"recipes/tokenizer": "16800000 bytes: 2100000 words, 1200000 numbers, 1200000 signs\n",
+	"recipes/matrix":    "512 by 512 numbers in blocks of 64: trace 31716187\n",
 }
 
 func TestExamplesPrintTheirResults(t *testing.T) {
@@ -85,6 +88,14 @@ func TestExamplesPrintTheirResults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// How many times as fast depends on the machine.
+func TestRecipesBTree(t *testing.T) {
+	out := run(t, ".", nil, program(t, "recipes/btree"))
+	assert.Regexp(t, `^501641 of 1000000 keys found among 12000000
+24 coroutines that prefetch: [0-9.]+ times as fast as one that does not
+$`, out)
 }
 
 // A user copies the folder into another module, and has the header written beside it.
@@ -106,6 +117,7 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 	copyExample(t, dir, env, "service")
 	copyExample(t, dir, env, "echo")
 	copyExample(t, dir, env, "accounts")
+	copyExample(t, dir, env, "recipes/btree")
 	main := filepath.Join(dir, "service", "main.go")
 	text, err := os.ReadFile(main)
 	require.NoError(t, err)

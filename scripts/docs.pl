@@ -21,6 +21,7 @@
 #    constant of the code names it, 20 us<!--COROI_CHAIN_NS*2-->, in Go package.name, and equals it.
 #    benchmarks.md, measured.md and rent.md are records of what was measured, and left out.
 # 5. A doc comment of the packages of the root module, which users import, has at most 40 lines, a screen: the rest is a page's.
+# 6. A block of code behind <!-- from: FILE --> stands in that file, line by line.
 use strict;
 use warnings;
 use File::Basename;
@@ -324,7 +325,19 @@ sub check_screens {
 	}
 }
 
-sub check { @found = (); $_->() for @_ ? @_ : (\&check_tables, \&check_order, \&check_limits, \&check_prices, \&check_screens); return @found }
+# check_quotes - blocks that are a part of a file.
+sub check_quotes {
+	for my $file (files('*.md')) {
+		my $text = text($file);
+		while ($text =~ /<!-- from: (\S+) -->\n+```\w*\n(.*?)^```$/gms) {
+			my ($from, $quote) = ($1, $2);
+			fail "$file: \"", (split /\n/, $quote)[0], "\" and what follows does not stand in $from"
+				unless -f $from && index(text($from), $quote) >= 0;
+		}
+	}
+}
+
+sub check { @found = (); $_->() for @_ ? @_ : (\&check_tables, \&check_order, \&check_limits, \&check_prices, \&check_screens, \&check_quotes); return @found }
 
 # plant - a copy of the tree with one change: the check has to name what is expected.
 sub self_test {
@@ -350,6 +363,7 @@ sub self_test {
 		['a constant that has changed', 'csrc/kernel/policy.h', sub { s/(COROI_WAITS_TURN_NS) \d+/$1 30000/ },
 			qr/"20 µs" is not COROI_WAITS_TURN_NS/, \&check_prices],
 		['one of Go', 'tuning.go', sub { s/(budgetTurn = )\d+/${1}30/ }, qr/"20 µs" is not coro\.budgetTurn/, \&check_prices],
+		['a quote of code that has changed', 'examples/recipes/btree/bodies.c', sub { s/(__builtin_prefetch)\(node\)/$1(0)/ }, qr/does not stand in/, \&check_quotes],
 		['a doc comment that is too long', 'call.go', sub { s!^// Call runs!"// x\n" x 41 . $&!me },
 			qr/doc comment of "func .*Call/, \&check_screens],
 	);
