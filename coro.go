@@ -24,18 +24,18 @@
 // and [Func.Call] runs one on the goroutine's own thread ([docs/border.md]). [For] divides a range
 // among the workers, and C bodies fork and join ([docs/fork.md]). A [Group] is tasks that end
 // together. Chan, Mutex and the others are between coroutines, C or Go, and goroutines.
-// Package generator resumes single C coroutines by hand, and corotest finds what tests leave
-// behind.
+// Package generator resumes single C coroutines by hand; corotest finds what tests leave behind.
 //
 // Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest.
 // The command github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
 // [docs/rules.md] has what holds for all calls: contexts, waiting for oneself, tests with
-// testing/synctest, copies and zero values, and what no call can protect. [docs/overview.md] lists
-// all that there is.
+// testing/synctest, copies and zero values, and what no call can protect. [docs/memory.md] tells for
+// how long each call lends memory. [docs/overview.md] lists all that there is.
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 // [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md
+// [docs/memory.md]: https://github.com/organzine/coro/blob/main/docs/memory.md
 // [docs/overview.md]: https://github.com/organzine/coro/blob/main/docs/overview.md
 // [docs/rules.md]: https://github.com/organzine/coro/blob/main/docs/rules.md
 package coro

@@ -46,9 +46,6 @@ CORO_BODY(look_up, struct lookups, coro_none, 0)
  * way, the others compute. */
 CORO_BODY(look_up_beside, struct lookups, coro_none, 0)
 {
-	for (size_t i = 0; i < arg->keys.n && i < arg->found.n; i++) {
-		if (coro_canceled())
-			coro_abort();
+	for (size_t i = 0; i < arg->keys.n && i < arg->found.n; i++)
 		arg->found.at[i] = find(&arg->tree, arg->keys.at[i], FAR);
-	}
 }
