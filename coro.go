@@ -30,8 +30,8 @@
 // The command github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
 // [docs/rules.md] has what holds for all calls: contexts, waiting for oneself, tests with
-// testing/synctest, copies and zero values, and what no call can protect. [docs/memory.md] tells for
-// how long each call lends memory. [docs/overview.md] lists all that there is.
+// testing/synctest, copies and zero values, and what no call can protect. [docs/memory.md] tells
+// for how long each call lends memory. [docs/overview.md] lists all that there is.
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 // [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md

@@ -99,7 +99,8 @@ func lookUpBeside(ctx context.Context, s *coro.Scheduler, tree, keys, found []ui
 	for i := range turns {
 		from, to := i*len(keys)/turns, (i+1)*len(keys)/turns
 		parts = append(parts, Lookups{
-			coro.SliceOf(tree), coro.SliceOf(keys[from:to]), coro.SliceOf(found[from:to]),
+			coro.SliceOf(tree), coro.SliceOf(keys[from:to]),
+			coro.SliceOf(found[from:to]),
 		})
 	}
 	return LookUpBeside.CallN(ctx, s, parts, nil)
