@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,181 @@ func TestWhatIsEmptyIsNull(t *testing.T) {
 	s := coro.SliceOf([]uint64{4, 5})
 	assert.Equal(t, 2, s.Len())
 	assert.Equal(t, []uint64{4, 5}, s.Slice())
+}
+
+// A testbody_lent.
+type lentArg struct {
+	From, To coro.Bytes
+	How      uint32
+	ID       coro.FuncID
+	By       uint32
+}
+
+var lentBody = coro.MustFunc[lentArg, uint64](testbody.Lent, coro.FuncName("lent"))
+
+// lentTo is an argument by which to becomes what from is, and 1 more.
+func lentTo(from, to []byte, how uint32, id coro.FuncID) lentArg {
+	return lentArg{coro.SliceOf(from), coro.SliceOf(to), how, id, 1}
+}
+
+// Calls of a CallN that wait for a cancel hear of the end of its context, and write before CallN
+// returns.
+func TestACallNThatBorrowsCancelsItsCalls(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		s := newScheduler(t, coro.WithWorkers(workers))
+		ctx, cancel := context.WithCancelCause(background)
+		cause := errors.New("enough")
+		const n = 1000
+		from, to := []byte{1, 2}, make([]byte, 2*n)
+		args := make([]lentArg, n)
+		for i := range args {
+			args[i] = lentTo(from, to[2*i:2*i+2], testbody.LentParks, 0)
+		}
+		go func() {
+			for _, n := s.Blocked(0); n < 100; _, n = s.Blocked(0) {
+				runtime.Gosched()
+			}
+			cancel(cause)
+		}()
+		assert.ErrorIs(t, lentBody.CallN(ctx, s, args, make([]uint64, n)), cause)
+		ran := 0
+		for i := range args {
+			if to[2*i] == 2 {
+				ran++
+			}
+		}
+		assert.GreaterOrEqual(t, ran, 100)
+		assert.Zero(t, core.Loans())
+	}
+}
+
+// The same where there are not enough records for all: the rest starts when some have ended.
+func TestACallNThatBorrowsIsCanceledWithoutRecords(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithRecordLimit(1))
+	ctx, cancel := context.WithCancel(background)
+	args := make([]lentArg, 1<<13)
+	for i := range args {
+		args[i] = lentTo(nil, nil, testbody.LentParks, 0)
+	}
+	go func() {
+		for _, n := s.Blocked(0); n < 100; _, n = s.Blocked(0) {
+			runtime.Gosched()
+		}
+		cancel()
+	}()
+	assert.ErrorIs(t, lentBody.CallN(ctx, s, args, make([]uint64, len(args))), context.Canceled)
+}
+
+// A goroutine that ends in a Go function of its calls leaves nothing: what it has deferred may free
+// the memory.
+func TestAGoroutineThatEndsInACallWaitsForTheEnd(t *testing.T) {
+	ends := coro.MustExportFunc(func(context.Context, coro.Bytes) (coro.None, error) {
+		runtime.Goexit()
+		return coro.None{}, nil
+	})
+	s := newScheduler(t, coro.WithWorkers(1))
+	for name, call := range map[string]func(lentArg){
+		"Call":  func(a lentArg) { _, _ = lentBody.Call(background, s, a) },
+		"CallN": func(a lentArg) { _ = lentBody.CallN(background, s, []lentArg{a}, make([]uint64, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 100 {
+				asleep(t, s)
+				to := make([]byte, 3)
+				done := make(chan bool)
+				go func() {
+					returned := false
+					defer func() { done <- returned }()
+					defer func() { assert.Equal(t, []byte{2, 3, 4}, to) }()
+					call(lentTo([]byte{1, 2, 3}, to, testbody.LentCalls, ends))
+					returned = true
+				}()
+				<-done
+				noLoans(t)
+			}
+		})
+	}
+	// The count of leaders is right: a stall tells of all that wait.
+	told := make(chan int, 1)
+	s = newScheduler(t, coro.WithWorkers(1), coro.WithStallHook(func(n int) {
+		select {
+		case told <- n:
+		default:
+		}
+	}))
+	asleep(t, s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = lentBody.CallN(background, s, []lentArg{lentTo(nil, nil, testbody.LentCalls, ends)},
+			make([]uint64, 1))
+	}()
+	<-done
+	require.NoError(t, s.Rest(soon(t)))
+	two, err := park.SpawnN(s, 2, coro.None{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, two)
+	select {
+	case n := <-told:
+		assert.Equal(t, 2, n)
+	case <-time.After(patience):
+		assert.Fail(t, "no stall")
+	}
+	assert.ErrorIs(t, s.Close(expired), context.Canceled)
+}
+
+// In a bubble nothing waits with a context; what borrows has ended nevertheless.
+func TestInABubbleWhatBorrowsHasEnded(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	for name, call := range map[string]func(lentArg) error{
+		"Call":  func(a lentArg) error { _, err := lentBody.Call(background, s, a); return err },
+		"CallN": func(a lentArg) error { return lentBody.CallN(background, s, []lentArg{a}, make([]uint64, 1)) },
+		"Wait": func(a lentArg) error {
+			task, err := lentBody.Start(s, a)
+			if err == nil {
+				_, err = task.Wait(background)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				to := make([]byte, 3)
+				err := call(lentTo([]byte{1, 2, 3}, to, testbody.LentParks, 0))
+				assert.ErrorIs(t, err, coro.ErrBubble)
+				assert.Contains(t, [][]byte{{2, 3, 4}, {0, 0, 0}}, to, "it perhaps has not begun")
+				assert.Zero(t, core.Loans())
+			})
+		})
+	}
+}
+
+// One of several who wait has a context that ends.
+func TestAWaitThatEndsCancelsWhatBorrowsForAll(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	task, err := lentBody.Start(s, lentTo(nil, nil, testbody.LentParks, 0))
+	require.NoError(t, err)
+	parked(t, s, 1)
+	assert.NoError(t, task.Err())
+	ctx, cancel := context.WithCancel(background)
+	others := make(chan error, 3)
+	for range cap(others) {
+		go func() {
+			_, err := task.Wait(background)
+			others <- err
+		}()
+	}
+	go cancel()
+	_, err = task.Wait(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.NotErrorIs(t, err, coro.ErrCanceled)
+	for range cap(others) {
+		assert.ErrorIs(t, <-others, coro.ErrCanceled)
+	}
+	<-task.Done()
+	assert.ErrorIs(t, task.Err(), coro.ErrCanceled)
+	_, err = task.Wait(expired)
+	assert.ErrorIs(t, err, coro.ErrCanceled, "it had ended before")
 }
 
 // What a coroutine borrows stays where it is, although the stack of the caller grows.

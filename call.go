@@ -162,9 +162,6 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 		case callWaits: // CAL5
 			if r, err = t.Wait(ctx); err == ErrBubble {
 				t.Cancel()
-				if t.borrows {
-					t.awaitHere()
-				}
 			}
 			return t, r, err
 		case core.LendEnded: // CAL6
@@ -216,14 +213,13 @@ func taskOf[R any](own startContext, s *Scheduler, l *core.Lend, loan *core.Loan
 }
 
 // leave is for a goroutine that leaves its call in CAL3 or CAL4, by a panic or by runtime.Goexit:
-// the coroutine goes on, and nobody waits for it. It is canceled if its context has panicked.
+// the coroutine goes on, and nobody waits for it. It is canceled if its context has panicked. If it
+// borrows, it is canceled, and leave returns at its end: what the goroutine has deferred may free
+// the memory.
 func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, loan *core.Loan,
 	left func(*Task[None]),
 ) {
 	t := taskOf[None](startContext{ctx: background}, s, l, loan)
-	if left != nil {
-		left(t)
-	}
 	if own.ctx == nil {
 		t.Cancel()
 		if at == core.LendCalls {
@@ -231,6 +227,13 @@ func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, loan 
 		}
 	}
 	own.drop()
+	if t.borrows {
+		t.Cancel()
+		t.awaitHere()
+	}
+	if left != nil {
+		left(t)
+	}
 }
 
 // ended is the result of a coroutine that has ended in a lend.

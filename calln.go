@@ -29,8 +29,9 @@ func (e *CallError) Unwrap() error { return e.Err }
 // If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the
 // first of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN
 // returns its cause: calls that have not started never will, those that have go on to their end,
-// and of the present 8192 no result is stored. results may be nil for a None. Besides the errors of
-// Call, CallN returns an *OptionError if results is shorter than args.
+// and of the present 8192 no result is stored. If f borrows memory (see [Slice]), those that have
+// started are canceled, and CallN returns when they have ended. results may be nil for a None.
+// Besides the errors of Call, CallN returns an *OptionError if results is shorter than args.
 func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
 	if len(results) < len(args) && unsafe.Sizeof(*new(R)) > 0 {
 		return &OptionError{"CallN", len(results), fmt.Sprintf(
@@ -96,10 +97,13 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 		}
 	}
 	left := func(t *Task[None]) { // the goroutine ends in a function that a call has called
-		if loan != nil {
-			loan.Keep()
+		if loan == nil {
+			t.whenDone(free)
+			return
 		}
-		t.whenDone(free)
+		t.Cancel()
+		t.awaitHere()
+		free()
 	}
 	s.leaders.Add(1)
 	lead := Func[uintptr, None]{core.Spec{Fn: core.ManyLeader, Class: s.class, ArgBytes: 8}}

@@ -80,21 +80,30 @@ func (t *Task[R]) spin() {
 // StartContext, if that context has ended, its cause), ErrNoMemory if the coroutine never got a
 // stack, ErrStale if a C body has joined it; then the result is zero. Wait may also return ErrBusy,
 // if a C body waits for the coroutine now, or the cause, if the context ends first: then the
-// coroutine goes on, and Wait may be called again; but one that borrows memory (see [Slice]) is
-// canceled, and Wait returns at its end. Within the coroutine itself, or a Go function
-// that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks
-// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
+// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function that the
+// coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks of the
+// scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
+//
+// A coroutine that borrows memory (see [Slice]) is canceled when the context ends, or by a Wait in a
+// bubble of testing/synctest, and Wait returns at its end: with the cause, or ErrBubble, unless the
+// coroutine has ended otherwise than by a cancel. It is then canceled for all who wait: the others'
+// Wait returns ErrCanceled.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	if t.s == nil || !t.finished.Load() {
 		t.spin()
 	}
 	done, err := t.await()
+	over := false
 	if err != nil {
+		if err == ErrBubble && t.borrows && !t.isCaller() {
+			t.Cancel()
+			t.awaitHere()
+		}
 		return zero, err
 	}
 	if done != nil {
-		if slices.Contains(t.s.callers(), t.handle) {
+		if t.isCaller() {
 			return zero, ErrInside
 		}
 		select {
@@ -103,17 +112,21 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 			if !t.borrows {
 				return zero, ctxerr.Of(ctx)
 			}
+			over = true
 			t.Cancel()
 			<-done
 		}
 	}
 	t.s.edge.Acquire()
 	t.releaseRecord()
-	if t.borrows && t.err == ErrCanceled && ctx.Err() != nil {
+	if over && t.err == ErrCanceled {
 		return zero, ctxerr.Of(ctx)
 	}
 	return t.result, t.err
 }
+
+// isCaller tells whether the coroutine cannot end before the caller returns.
+func (t *Task[R]) isCaller() bool { return slices.Contains(t.s.callers(), t.handle) }
 
 // closed is what Done returns where there is nothing to wait for.
 var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -318,8 +331,8 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 }
 
 // Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
-// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
-// Await of the coroutine's own task is ErrInside.
+// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on, but
+// one that borrows memory (see [Slice]) is canceled, and Await returns at its end. Await of the coroutine's own task is ErrInside.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
@@ -334,6 +347,9 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	if !t.finished.Load() {
 		err := c.bound(ctx, func(end *boundWait) error { return t.awaitBound(c, end) })
 		if err != nil {
+			if t.borrows {
+				t.s.edge.Acquire()
+			}
 			return zero, err
 		}
 	} else {

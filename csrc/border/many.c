@@ -71,13 +71,24 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 	coroi_more_add(me, COROI_M_FAILED);
 }
 
+/* may_begin - calls that one belongs to lend, or are canceled: may it begin? */
+COROI_COLD static bool may_begin(struct coroi_one *one)
+{
+	struct coroi_many *m = one->of;
+
+	if (!(at_load_rlx(&m->state) & COROI_MANY_LENDS))
+		return false;
+	at_xchg(&one->handle, coro_self()); /* MNY4 */
+	return !(at_load_seq(&m->state) & COROI_MANY_CANCELED);
+}
+
 void coroi_many_one(void *arg, void *scratch)
 {
 	struct coroi_one *one = argument(arg);
 	struct coroi_many *m = one->of;
 	coro_fn fn = (coro_fn)(uintptr_t)m->fn;
 
-	if (coroi_likely(!at_load_rlx(&m->canceled)))
+	if (coroi_likely(!at_load_rlx(&m->state)) || may_begin(one))
 		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
 		   m->result_bytes ? one->payload : scratch);
 	else
@@ -111,6 +122,26 @@ static uint32_t spawn(struct coroi_worker *w, struct coroi_many *m, uint32_t i, 
 	return k;
 }
 
+/* cancel_calls - those that have not begun never will. Those that have are canceled, if they
+ * lend. */
+COROI_COLD static void cancel_calls(struct coroi_many *m)
+{
+	uint32_t state = at_load_rlx(&m->state);
+
+	if (state & COROI_MANY_CANCELED)
+		return;
+	if (!(state & COROI_MANY_LENDS)) {
+		at_store_rlx(&m->state, COROI_MANY_CANCELED); /* MNY3 */
+		return;
+	}
+	at_or(&m->state, COROI_MANY_CANCELED); /* MNY4 */
+	for (uint32_t i = 0; i < m->count; i++) {
+		coro_handle handle = at_load_seq(&one_of(m, i)->handle);
+		if (handle)
+			coro_cancel(handle); /* ended: it is stale */
+	}
+}
+
 /* spawn_all - start all calls. Where there is no record for one, wait for the end of others;
  * without others, the calls that are left end with CORO_ENOMEM. */
 static void spawn_all(struct coroi_many *m)
@@ -125,8 +156,11 @@ static void spawn_all(struct coroi_many *m)
 			count_out(m, left); /* not the last: the leader is left */
 			return;
 		}
-		if ((i += k) < m->count)
-			coro_yield();
+		if ((i += k) >= m->count)
+			return;
+		coro_yield();
+		if ((at_load_rlx(&m->state) & COROI_MANY_LENDS) && coro_canceled())
+			cancel_calls(m); /* else there may never be a record for the rest */
 	}
 }
 
@@ -151,7 +185,7 @@ void coroi_many_lead(void *arg, void *unused)
 		return;
 	if (coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, withdraw, m) == CORO_OK)
 		return;
-	at_store_rlx(&m->canceled, 1); /* MNY3 */
+	cancel_calls(m);
 	at_xchg(&m->waiter, (uintptr_t)me);
 	if (!at_load_seq(&m->left) && at_xchg(&m->waiter, 0))
 		return;

@@ -11,11 +11,15 @@
  *   MNY2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is
  *         one, send it its event
  *   MNY3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set
- *         `canceled`, so that no more calls start, register again, and look at `left`: if that is 0
- *         by now, MNY2 may have found nobody. The one that takes `waiter` then knows that the event
- *         comes, or does not
+ *         COROI_MANY_CANCELED, so that no more calls begin, register again, and look at `left`: if
+ *         that is 0 by now, MNY2 may have found nobody. The one that takes `waiter` then knows that
+ *         the event comes, or does not
+ *   MNY4  if the calls lend: a call sets `handle`, and then looks at `state` before it begins. The
+ *         leader sets COROI_MANY_CANCELED, and then looks at each `handle`, and cancels the call.
+ *         One of both sees the other's. The handle of a call that has ended is stale
  *
- * left and waiter change by sequentially consistent read-modify-writes.
+ * left, waiter, state and handle change by sequentially consistent read-modify-writes, but state by
+ * a relaxed store where the calls do not lend: it is a hint there.
  */
 #ifndef COROI_MANY_H
 #define COROI_MANY_H
@@ -31,8 +35,14 @@ struct coroi_one {
 	int32_t status; /* how the call has ended, as coro_join says */
 	int32_t code;   /* with CORO_EFAILED, and text, which is the caller's to release */
 	char *text;
-	uint64_t unused;         /* what follows is aligned to 16 */
+	uint64_t handle;         /* of calls that lend, once begun (MNY4). Atomic */
 	unsigned char payload[]; /* the result, and behind it the argument */
+};
+
+/* What coroi_many.state has. Nothing: calls go on after a cancel of the leader. */
+enum {
+	COROI_MANY_CANCELED = 1, /* calls that have not begun do not */
+	COROI_MANY_LENDS = 2,    /* a cancel of the leader is one of the calls that have begun */
 };
 
 struct coroi_many {
@@ -41,10 +51,10 @@ struct coroi_many {
 	uint32_t stride; /* bytes from one call to the next */
 	uint32_t arg_at; /* where in the payload the argument is */
 	uint8_t class, arg_bytes, result_bytes, unused;
-	uint32_t left;     /* calls that have not ended, and one for the leader. Atomic */
-	uint32_t canceled; /* calls that have not started do not. Atomic, relaxed: a hint */
-	uint64_t waiter;   /* the leader's record, while it waits. Atomic */
-	uint32_t failed;   /* some status is not CORO_OK. Atomic, relaxed: read after the end */
+	uint32_t left;   /* calls that have not ended, and one for the leader. Atomic */
+	uint32_t state;  /* COROI_MANY_CANCELED, COROI_MANY_LENDS. Atomic */
+	uint64_t waiter; /* the leader's record, while it waits. Atomic */
+	uint32_t failed; /* some status is not CORO_OK. Atomic, relaxed: read after the end */
 	uint32_t unused_too;
 	unsigned char ones[]; /* [count] struct coroi_one, stride bytes apart */
 };

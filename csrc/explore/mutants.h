@@ -206,6 +206,7 @@
 	M(MANY_WAITER_LATE, "many-steal", "MNY1 counts the leader out before it sets `waiter`")    \
 	M(MANY_PLAIN_TAKE, "many-cancel", "MNY2 takes `waiter` by a load and a store")             \
 	M(MANY_ONE_LOOK, "many-cancel", "MNY3 does not look at `left` again")                      \
+	M(MANY_LOOKS_FIRST, "many-lends", "MNY4 looks at `state` before it sets `handle`")         \
 	M(FORK_TAIL_FIRST, "fork-one", "FRK1 publishes the tail before the slot")                  \
 	M(FORK_NO_LOOK, "fork-one", "a join takes its fork without a look at req (DRO3)")          \
 	M(FORK_HEAD_OUTSIDE, "fork-one", "a thief moves head when it has left the door")           \

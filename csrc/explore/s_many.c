@@ -9,8 +9,9 @@
 #define CALLS  6
 #define RESULT 100 /* of call 0; of each other one more */
 
-/* What a call does. STAYS: it spawns a coroutine that then runs behind it, and yields. */
-enum how { RETURNS, STAYS, EXITS, ABORTS };
+/* What a call does. STAYS: it spawns a coroutine that then runs behind it, and yields. WAITS: until
+ * it is canceled. */
+enum how { RETURNS, STAYS, EXITS, ABORTS, WAITS };
 
 struct argument {
 	uint32_t number, how;
@@ -33,7 +34,7 @@ _Static_assert(offsetof(struct coroi_one, payload) == offsetof(struct call, resu
 static struct {
 	struct coroi_rec *leader;
 	coro_handle handle; /* the leader's */
-	unsigned ran[CALLS];
+	unsigned ran[CALLS], heard[CALLS];
 	unsigned ended_on; /* a bit for each worker */
 	unsigned behind, returned;
 	bool canceled;
@@ -46,6 +47,7 @@ enum {
 	CAME,      /* the leader is canceled, and gets its event all the same */
 	WITHDRAWN, /* the leader is canceled, and withdraws its registration */
 	UNSTARTED, /* a call has not started: its leader is canceled, or the scheduler */
+	HEARD,     /* a call that waits is canceled */
 	LENT,      /* the first of the outcomes of a lend */
 };
 
@@ -76,6 +78,11 @@ static void body(void *arg, void *result)
 	struct call *c = &m.call[a.number];
 
 	EX_CHECK(arg == &c->arg && result == &c->result);
+	if (a.how == WAITS) {
+		EX_CHECK(coro_park() == CORO_ECANCELED);
+		g.heard[a.number]++;
+		return;
+	}
 	if (a.how == STAYS)
 		stays();
 	c->result = RESULT + a.number;
@@ -98,8 +105,8 @@ static void check_calls(void)
 		int ends = c->arg.how == ABORTS ? CORO_EABORTED : CORO_OK;
 		failed |= c->one.status != CORO_OK;
 		if (c->one.status == CORO_ECANCELED) {
-			EX_CHECK(g.canceled && !g.ran[i]);
-			ex_reached(UNSTARTED);
+			EX_CHECK(g.canceled && !g.ran[i] && g.heard[i] <= 1);
+			ex_reached(g.heard[i] ? HEARD : UNSTARTED);
 		} else if (c->one.status != ends || g.ran[i] != 1 || c->result != RESULT + i) {
 			ex_fail("call %u has run %u times, and its status is %d", i, g.ran[i],
 				c->one.status);
@@ -117,7 +124,7 @@ static void leads(void *arg, void *result)
 
 	coroi_many_lead(arg, result);
 	check_calls();
-	if (m.many.canceled)
+	if (m.many.state & COROI_MANY_CANCELED)
 		ex_reached(WITHDRAWN);
 	else if (me->canceled)
 		ex_reached(CAME);
@@ -247,6 +254,28 @@ static const struct ex_scenario many_cancel = {
 	.reach = 1 << BOTH | 1 << CAME | 1 << WITHDRAWN | 1 << UNSTARTED,
 };
 
+/* A call lends, and waits for a cancel: the leader hands its own on. */
+
+static void setup_lends(void)
+{
+	static const enum how how[] = {WAITS};
+
+	make(how, 1);
+	m.many.state = COROI_MANY_LENDS;
+	spawn_leader();
+	ex_thread("cancel", cancels, NULL);
+}
+
+static const struct ex_scenario many_lends = {
+	.name = "many-lends",
+	.about = "the leader of a call that lends and waits is canceled",
+	.setup = setup_lends,
+	.check = check,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
+	.reach = 1 << WITHDRAWN | 1 << UNSTARTED | 1 << HEARD,
+};
+
 static void closes(void *arg)
 {
 	(void)arg;
@@ -323,5 +352,5 @@ static const struct ex_scenario many_lend = {
 };
 
 const struct ex_scenario *const scenarios_many[] = {
-	&many_steal, &many_ends, &many_cancel, &many_close, &many_lend, NULL,
+	&many_steal, &many_ends, &many_cancel, &many_lends, &many_close, &many_lend, NULL,
 };

@@ -29,6 +29,9 @@ func NewMany(spec *Spec, n int) (Many, bool) {
 	m.stride, m.arg_at = C.uint32_t(stride), C.uint32_t(up(spec.ResultBytes))
 	m.class, m.arg_bytes, m.result_bytes = C.uint8_t(spec.Class), C.uint8_t(spec.ArgBytes),
 		C.uint8_t(spec.ResultBytes)
+	if spec.Loan.Borrows() {
+		m.state = C.COROI_MANY_LENDS
+	}
 	return Many{m}, true
 }
 

@@ -59,23 +59,27 @@ func Slices(t reflect.Type) (offsets []uintptr, refusal string) {
 	if e := Lent(t); e != nil {
 		return []uintptr{0}, Refusal(e)
 	}
-	add := func(of reflect.Type, at uintptr) {
-		if refusal == "" {
-			var some []uintptr
-			some, refusal = Slices(of)
-			for _, offset := range some {
-				offsets = append(offsets, at+offset)
-			}
+	add := func(some []uintptr, at uintptr) {
+		for _, offset := range some {
+			offsets = append(offsets, at+offset)
 		}
 	}
+	var some []uintptr
 	switch t.Kind() {
 	case reflect.Array:
+		if t.Len() == 0 {
+			break
+		}
+		if some, refusal = Slices(t.Elem()); len(some) == 0 { // there may be millions
+			break
+		}
 		for i := range t.Len() {
-			add(t.Elem(), uintptr(i)*t.Elem().Size())
+			add(some, uintptr(i)*t.Elem().Size())
 		}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			add(t.Field(i).Type, t.Field(i).Offset)
+		for i := 0; i < t.NumField() && refusal == ""; i++ {
+			some, refusal = Slices(t.Field(i).Type)
+			add(some, t.Field(i).Offset)
 		}
 	default:
 		refusal = Refusal(t)

@@ -26,3 +26,48 @@ CORO_BODY(testbody_add_bytes_slowly, struct testbody_add_bytes, uint64_t, 0)
 	else
 		*result = n;
 }
+
+CORO_BODY(testbody_lent, struct testbody_lent, uint64_t, 0)
+{
+	int status = 0;
+
+	switch (arg->how) {
+	case TESTBODY_LENT_YIELDS:
+		for (int i = 0; i < 20 && !coro_yield(); i++)
+			;
+		break;
+	case TESTBODY_LENT_PARKS:
+		while (coro_park() != CORO_ECANCELED)
+			;
+		break;
+	case TESTBODY_LENT_SLEEPS:
+		coro_sleep(20000);
+		break;
+	case TESTBODY_LENT_CALLS:
+		status = coro_call_go(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
+		break;
+	case TESTBODY_LENT_INLINE:
+		status = coro_call_go_inline(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
+		break;
+	}
+	const uint8_t *from = arg->from.at;
+	uint8_t *to = arg->to.at;
+	for (size_t i = 0; i < arg->to.n; i++)
+		*result += to[i] = (uint8_t)(from[i] + arg->by);
+	*result |= (uint64_t)(uint32_t)status << 32;
+	if (arg->how == TESTBODY_LENT_ABORTS)
+		coro_abort();
+	if (arg->how == TESTBODY_LENT_FAILS)
+		coro_fail(7, "lent");
+}
+
+CORO_BODY(testbody_lent_both, struct testbody_lent, int64_t, 0)
+{
+	uint8_t own[4] = {1, 2, 3, 4};
+	struct testbody_lent_both both = {{own, sizeof own}, arg->to, arg->by};
+
+	*result = (arg->how == TESTBODY_LENT_INLINE ? coro_call_go_inline : coro_call_go)(
+		arg->id, &both, sizeof both, NULL, 0, NULL);
+	if (own[0] != (uint8_t)(1 + arg->by))
+		*result = 1;
+}

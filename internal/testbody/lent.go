@@ -2,6 +2,7 @@
 
 package testbody
 
+// #include <stdlib.h>
 // #include "lent.h"
 import "C"
 
@@ -11,4 +12,24 @@ import "unsafe"
 var (
 	AddBytes       = unsafe.Pointer(&C.testbody_add_bytes_body)
 	AddBytesSlowly = unsafe.Pointer(&C.testbody_add_bytes_slowly_body)
+	Lent           = unsafe.Pointer(&C.testbody_lent_body)
+	LentBoth       = unsafe.Pointer(&C.testbody_lent_both_body)
 )
+
+// What testbody_lent does.
+const (
+	LentNothing = uint32(C.TESTBODY_LENT_NOTHING)
+	LentYields  = uint32(C.TESTBODY_LENT_YIELDS)
+	LentParks   = uint32(C.TESTBODY_LENT_PARKS)
+	LentSleeps  = uint32(C.TESTBODY_LENT_SLEEPS)
+	LentCalls   = uint32(C.TESTBODY_LENT_CALLS)
+	LentInline  = uint32(C.TESTBODY_LENT_INLINE)
+	LentAborts  = uint32(C.TESTBODY_LENT_ABORTS)
+	LentFails   = uint32(C.TESTBODY_LENT_FAILS)
+)
+
+// Malloc is C memory, which Free frees.
+func Malloc(n int) []byte { return unsafe.Slice((*byte)(C.malloc(C.size_t(n))), n) }
+
+// Free frees what Malloc has returned.
+func Free(b []byte) { C.free(unsafe.Pointer(unsafe.SliceData(b))) }
