@@ -16,10 +16,10 @@ names   102    forks  names that kernel/kernel.h lists for the other rooms
 alone    14     -  names of it that csrc/actor alone uses, besides the start of tasks
 tuning  99     forks  tuning constants in policy.h of kernel, border and actor
 strays  0      -  tuning constants elsewhere in these
-core    25590  forks  lines of the core, without comments and blank lines
-actor   3005   open-and-close  those of csrc/actor
+core    25920  lent-memory  lines of the core, without comments and blank lines
+actor   3285   lent-memory  those of csrc/actor
 long    5      -  functions of the core with more than 50 lines
-words   194    -  words in docs/internals/words.md
+words   195    lent-memory  words in docs/internals/words.md
 api     224    lent-memory  exported names of package coro: types, functions, methods, variables, constants
 csrc    3      -  lines of go doc -short ./csrc
 root    76     lent-memory  Go files in the root

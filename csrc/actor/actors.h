@@ -149,7 +149,7 @@ struct coroi_actors {
 	struct coro_message *mapped; /* the chunks, linked by their first message */
 	uint64_t bytes, limit;
 
-	uint64_t dead[CORO_DEAD_CAUSES]; /* atomic: statistics */
+	uint64_t dead[CORO_DEAD_CAUSES], taken_back; /* atomic: statistics */
 
 	struct coroi_spin sides[COROI_SIDE_LOCKS];
 
@@ -409,12 +409,18 @@ enum {
 	COROI_M_ASK = 4,     /* words[4] and [5] say who waits for an answer */
 	COROI_M_CREDIT = 8,  /* it has a space in a bounded mailbox */
 	COROI_M_URGENT = 16, /* it overtakes */
+	COROI_M_LENDS = 32,  /* it asks, and the asker lends: see ask.c */
 };
 
 /* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is
  * NULL, to nobody: the memory is about to go. */
 void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		struct coro_message *m, int cause);
+
+/* coroi_took_back - m, which was accepted, is nobody's: its sender has taken it back. m is dropped,
+ * and h as for coroi_bury. */
+COROI_COLD void coroi_took_back(struct coroi_actors *all, struct coroi_hand *h,
+				struct coroi_place *a, struct coro_message *m);
 
 /* coroi_drop - m is handled, or dead: its buffer is destroyed, the one that waits for its answer is
  * told that there is none, and its credit goes back to the place. */
@@ -463,7 +469,7 @@ struct coroi_asks {
 	uint64_t words[2];
 };
 int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
-		      const struct coroi_asks *ask, uint64_t deadline);
+		      const struct coroi_asks *ask, bool lends, uint64_t deadline);
 int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes);
 
 /* coroi_write - fill m in. */
@@ -500,6 +506,12 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 
 /* coroi_unanswered - the asker of m gets no answer. */
 void coroi_unanswered(struct coro_message *m);
+
+/* coroi_ask_begin - ASK2 of a message that lends, from now on shown to the user's code. False: its
+ * asker has taken it back, and it is to be dropped. coroi_ask_left - ASK3 of the first n of a list,
+ * which the user's code sees no more. */
+COROI_COLD bool coroi_ask_begin(const struct coro_message *m);
+COROI_COLD void coroi_ask_left(struct coro_message *m, uint32_t n);
 
 /* coroi_sweep_for - an actor of a kind with an idle time is about to be made, in the lock. Returns:
  * as coro_spawn_attr. coroi_stamp - the stamp of now. coroi_is_old - by its stamp the actor had no

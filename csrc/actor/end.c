@@ -22,9 +22,22 @@ COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m)
 		b.destroy(b.data, b.bytes);
 }
 
+COROI_COLD void coroi_took_back(struct coroi_actors *all, struct coroi_hand *h,
+				struct coroi_place *a, struct coro_message *m)
+{
+	at_add(&all->taken_back, 1);
+	coroi_drop(a, m);
+	if (h)
+		coroi_message_put(coroi_hand_of(coroi_here()), m);
+}
+
 void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		struct coro_message *m, int cause)
 {
+	if (coroi_unlikely(m->flags_ & COROI_M_LENDS) && !coroi_ask_begin(m)) {
+		coroi_took_back(all, h, coroi_place_of(to), m);
+		return;
+	}
 	if (!(m->flags_ & COROI_M_DRAIN)) {
 		at_add(&all->dead[cause], 1);
 		/* acquire, pairs with the exchange: what the hook uses was written before */

@@ -15,6 +15,10 @@
  *   LTR2  the end, after END1, an exchange: load the count, in the same order. It is not 0: take
  *         the actor's messages, in the lock
  *
+ *   LTR3  who takes a message back, in the lock: it is there, by its number, and the actor's box is
+ *         LIVE, so that what the handle names is memory of this clock: END1 comes before that is
+ *         freed, which takes the lock
+ *
  * One of the two sees the other: either the count of LTR1 comes before the load of LTR2, or END1
  * before the look of LTR1. If both do, the lock says which takes the message.
  */
@@ -30,8 +34,8 @@ struct coroi_later {
 	struct coroi_later *next, *prev; /* in its list of the table; or next of the spare ones */
 	uint64_t number;                 /* in the order in which they came */
 	coro_actor to;
-	struct coro_message *m;
-	uint32_t at; /* in the heap */
+	struct coro_message *m; /* NULL: it is spare */
+	uint32_t at;            /* in the heap */
 };
 
 struct coroi_due {
@@ -135,6 +139,7 @@ static void heap_put(struct coroi_clock *k, uint32_t i, struct coroi_due d)
 	}
 	heap_set(k, i, d);
 }
+
 /* later_put - there is room. The addition is that of LTR1. */
 static struct coroi_later *later_put(struct coroi_clock *k, coro_actor to, struct coro_message *m,
 				     uint64_t due)
@@ -161,7 +166,9 @@ static struct coro_message *later_take(struct coroi_clock *k, struct coroi_later
 		heap_put(k, x->at, last);
 	coroi_dlist_remove(list_of(k, x->to), x);
 	add_spare(k, x);
-	return x->m;
+	struct coro_message *m = x->m;
+	x->m = NULL;
+	return m;
 }
 
 /* A message that is due. */
@@ -239,7 +246,7 @@ static int start_clock(struct coroi_actors *all)
 
 /* later_accept - LTR1, in the lock. */
 static int later_accept(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
-			uint64_t due, struct coro_message *m)
+			uint64_t due, struct coro_message *m, coro_later *out)
 {
 	struct coroi_clock *k = &all->clock;
 
@@ -253,16 +260,18 @@ static int later_accept(struct coroi_actors *all, const struct coroi_place *a, c
 		(void)later_take(k, x);
 	else
 		k->runs = true;
+	if (!status && out)
+		*out = (coro_later){to, {(uintptr_t)x, x->number}};
 	return status;
 }
 
 static int send_later(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
-		      uint64_t due, struct coro_message *m)
+		      uint64_t due, struct coro_message *m, coro_later *out)
 {
 	struct coroi_clock *k = &all->clock;
 
 	coroi_lock(&k->lock);
-	int status = later_accept(all, a, to, due, m);
+	int status = later_accept(all, a, to, due, m, out);
 	/* one that is not the first changes nothing for the clock */
 	coro_handle wakes = !status && k->heap[0].x->m == m ? k->handle : 0;
 	coroi_unlock(&k->lock);
@@ -295,7 +304,7 @@ COROI_COLD struct coro_message *coroi_later_end(struct coroi_actors *all, coro_a
 }
 
 int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void *payload,
-			  size_t bytes)
+			  size_t bytes, coro_later *out)
 {
 	struct coroi_place *a = coroi_place_of(to);
 	uint64_t now = coroi_now_ns();
@@ -316,7 +325,7 @@ int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void 
 		coroi_write(m, kind, 0, payload, bytes);
 		coroi_visit_count(&v, 1);
 		status = send_later(v.all, a, to,
-				    ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1, m);
+				    ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1, m, out);
 		if (status) {
 			coroi_visit_count(&v, -1u);
 			coroi_visit_put(&v, m);
@@ -324,6 +333,46 @@ int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void 
 	}
 	coroi_visit_end(&v);
 	return status;
+}
+
+/* later_take_back - LTR3. Returns: the message; NULL: it is there no more. */
+static struct coro_message *later_take_back(struct coroi_clock *k, const struct coroi_place *a,
+					    const coro_later *later)
+{
+	struct coroi_later *x = (struct coroi_later *)(uintptr_t)later->words_[0];
+	struct coro_message *m = NULL;
+	coro_handle wakes = 0;
+
+	coroi_lock(&k->lock);
+	if (coroi_box_takes(at_load_seq(&a->box), later->to_) && x->m &&
+	    x->number == later->words_[1]) {
+		m = later_take(k, x);
+		wakes = at_load_rlx(&k->n) ? 0 : k->handle; /* the clock ends */
+	}
+	coroi_unlock(&k->lock);
+	if (wakes)
+		(void)coro_wake(wakes);
+	return m;
+}
+
+int coro_actor_take_back(const coro_later *later)
+{
+	struct coroi_place *a = later ? coroi_place_of(later->to_) : NULL;
+	struct coroi_visit v;
+
+	if (!later)
+		return CORO_EINVAL;
+	int status = a ? coroi_visit_begin(&v, a, later->to_) : CORO_ESTALE;
+	if (status)
+		return status;
+	struct coro_message *m = later_take_back(&v.all->clock, a, later);
+	if (m) {
+		at_add(&v.all->taken_back, 1);
+		coroi_drop(a, m);
+		coroi_visit_put(&v, m);
+	}
+	coroi_visit_end(&v);
+	return m ? CORO_OK : CORO_ESTALE;
 }
 
 void coroi_clock_close(struct coroi_actors *all)

@@ -171,6 +171,7 @@ int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out)
 	coroi_unlock(&all->messages);
 	for (uint32_t i = 0; i < CORO_DEAD_CAUSES; i++)
 		out->dead[i] = at_load_rlx(&all->dead[i]);
+	out->taken_back = at_load_rlx(&all->taken_back);
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE + all->workers; i++) {
 		struct coroi_hand *h = i < COROI_HANDS_OUTSIDE
 					       ? &all->outside[i]

@@ -415,11 +415,11 @@ int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buff
 }
 
 int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
-		      const struct coroi_asks *ask, uint64_t deadline)
+		      const struct coroi_asks *ask, bool lends, uint64_t deadline)
 {
 	uint64_t words[CORO_MESSAGE_BYTES / 8] = {0};
 	struct letter l = {.kind = kind,
-			   .flags = COROI_M_ASK,
+			   .flags = COROI_M_ASK | (lends ? COROI_M_LENDS : 0),
 			   .payload = words,
 			   .bytes = sizeof words,
 			   .n = 1,

@@ -146,8 +146,14 @@ COROI_COLD static void overtake(struct run *r)
 	r->m = list;
 }
 
-/* batch - the messages of the next call, and which flags some of them have. Returns: how many; 0:
- * the next is none for a behaviour. */
+/* joins - does m, which lends, or at which the actor ends, join the batch? */
+COROI_COLD static bool joins(const struct coro_message *m)
+{
+	return !(m->flags_ & COROI_M_DRAIN) && coroi_ask_begin(m);
+}
+
+/* batch - the messages of the next call, and which flags some of them have. Those that lend are
+ * begun. Returns: how many; 0: the next is none for a behaviour. */
 static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 			     struct coro_message **list, struct coro_message **next,
 			     unsigned *flags)
@@ -158,7 +164,9 @@ static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 	if (!kind->batch && most > r->until)
 		most = r->until;
 	*flags = 0;
-	for (; m && n < most && !(m->flags_ & COROI_M_DRAIN); m = m->next_) {
+	for (; m && n < most; m = m->next_) {
+		if (coroi_unlikely(m->flags_ & (COROI_M_DRAIN | COROI_M_LENDS)) && !joins(m))
+			break;
 		list[n++] = m;
 		*flags |= m->flags_;
 	}
@@ -186,8 +194,11 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 			next = list[n - 1]->next_;
 	}
 	r->turn->last_ = NULL;
-	if (coroi_unlikely(k < n))
+	if (coroi_unlikely(k < n)) {
 		next = list[k];
+		if (flags & COROI_M_LENDS)
+			coroi_ask_left(next, n - k);
+	}
 	if (coroi_likely(!flags))
 		release_plain(list, k);
 	else
@@ -198,6 +209,23 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	if (coroi_unlikely(!k)) /* it waits for others */
 		r->until = 0;
 	coroi_set_pending(a, next, r->left);
+}
+
+/* skip - the next message is none for the behaviour. Returns: false: the actor ends there. Else its
+ * asker has taken it back. */
+COROI_COLD static bool skip(struct run *r)
+{
+	struct coroi_place *a = r->a;
+	struct coro_message *m = r->m;
+	struct coroi_hand *h = coroi_hand_of(coroi_here());
+
+	if (m->flags_ & COROI_M_DRAIN)
+		return false;
+	r->m = m->next_;
+	r->left = r->left > 1 ? r->left - 1 : r->m != NULL;
+	coroi_set_pending(a, r->m, r->left);
+	coroi_took_back(h->actors, h, a, m);
+	return true;
 }
 
 /* rests_idle - the actor, whose kind has an idle time, has no message: PSV2, or stamp it. box: what
@@ -284,11 +312,12 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 		if (r->m) {
 			unsigned flags;
 			uint32_t n = batch(r, coroi_kind_of(a), list, &next, &flags);
-			if (coroi_unlikely(!n)) {
+			if (coroi_likely(n)) {
+				call(r, list, n, next, flags);
+			} else if (!skip(r)) {
 				coroi_actor_end(a, turn->self, r->m, CORO_DEAD_STOPPED);
 				return;
 			}
-			call(r, list, n, next, flags);
 			box = 0;
 		}
 		if (!r->m) {
@@ -410,6 +439,7 @@ void coroi_turn_ended(void *arg, bool aborted)
 		m = m->next_;
 		coroi_bury(h->actors, h, turn->self, failed, CORO_DEAD_FAILED);
 	}
+	coroi_ask_left(m, n - k - 1);
 	coroi_set_pending(a, m, left > k + 1 ? left - k - 1 : m != NULL);
 	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a, turn->self, NULL, NULL))
 		coroi_turn(arg, NULL);

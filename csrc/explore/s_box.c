@@ -149,7 +149,7 @@ static void send_later_0(void *arg)
 
 	(void)arg;
 	world_pushing(true);
-	note(0, coro_actor_send_after(g.actor[0], HOUR_NS, 0, &word, sizeof word));
+	note(0, coro_actor_send_after(g.actor[0], HOUR_NS, 0, &word, sizeof word, NULL));
 	world_pushing(false);
 }
 

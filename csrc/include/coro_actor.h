@@ -14,8 +14,10 @@
  *   Where      An actor runs on the worker of the coroutine that woke it, until another worker
  *              steals its turn. One that is woken from a dedicated worker, or from outside, runs on
  *              a general one; one that is pinned (coro_actor_spawn_on), on its worker.
- *   Accepted   A message that was accepted (CORO_OK) is handled, or becomes a dead letter, once.
- *              Both are counted. A message that was not accepted is nowhere.
+ *   Accepted   A message that was accepted (CORO_OK) is handled, or becomes a dead letter, or its
+ *              sender has taken it back (coro_actor_ask_lend, coro_actor_take_back): one of the
+ *              three, once. Each is
+ *              counted. A message that was not accepted is nowhere.
  *   End        An actor with messages is work: coro_scheduler_wait and coro_scheduler_run wait for
  *              it. An idle actor is none. It ends with its scheduler, at the latest.
  */
@@ -212,17 +214,37 @@ int coro_message_take(coro_message *m, coro_buffer *out);
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 			  uint64_t deadline);
 
+/* Names a message that is to be sent later. One whose message is there no more names none. Zero it
+ * for none. */
+typedef struct coro_later {
+	coro_actor to_;     /* the core's */
+	uint64_t words_[2]; /* the core's */
+} coro_later;
+
 /*
  * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now:
  * if the actor ends before, it becomes a dead letter at once, with the cause of the end. Until it
  * is sent, or dead, it is work: the end of the scheduler waits for it. It is never early, and late
- * by some 100 us. Messages that are due at the same time come in the order of the calls.
+ * by some 100 us. Messages that are due at the same time come in the order of the calls. If out is
+ * not NULL, *out names the message for coro_actor_take_back.
  *
  * Cost:    some 100 ns, and as many when it is sent; some 90 bytes until then.
  * Returns: as coro_actor_send.
  */
 int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void *payload,
-			  size_t bytes);
+			  size_t bytes, coro_later *out);
+
+/*
+ * coro_actor_take_back - take a message of coro_actor_send_after back: it is not handled, and no
+ * work any more. Thread: any.
+ *
+ * Blocking: for a mutex, as coro_actor_send_after.
+ * Cost:     some 100 ns; the logarithm of how many messages are to be sent later.
+ * Returns:  CORO_OK: the message is gone, and what it owned destroyed. CORO_ESTALE: it was sent, and
+ *           is handled or will be; or it is a dead letter, or was taken back. CORO_EINVAL: later is
+ *           NULL. CORO_ECLOSED from outside, where a close has begun.
+ */
+int coro_actor_take_back(const coro_later *later);
 
 /* coro_actor_send_urgent - as coro_actor_send, but the message overtakes those that wait, except
  * other urgent ones. Cost: 50 ns more; the first one to an actor makes an allocation. */
@@ -280,6 +302,61 @@ typedef struct coro_answer {
 int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 		   coro_answer *answer, uint64_t deadline);
 
+/*
+ * coro_actor_ask_lend - as coro_actor_ask, and the payload may have addresses of the asker's memory,
+ * of its stack too. The behaviour may use that memory during the call that has the message, until
+ * it answers it; and the ask returns before that, or afterwards, never between:
+ *
+ *   taken back    The deadline comes, or a cancel, and no call has the message: none will. The ask
+ *                 returns CORO_ETIMEDOUT or CORO_ECANCELED. The message is neither handled nor a
+ *                 dead letter; coro_actor_stats.taken_back counts it when the actor comes to it.
+ *   begun         A call has it. The ask waits on, whatever its deadline, and a cancel is held off,
+ *                 until the message is answered, or the call returns, or ends by a failure.
+ *   left          The call returns, and leaves the message for the next call. Between the two it
+ *                 is not begun. The deadline counts again.
+ *
+ * So a behaviour that is to be left soon returns soon: a deadline does not interrupt it. It reads
+ * and writes nothing that was lent after its answer. The message cannot be kept (coro_message_keep
+ * returns CORO_EINVAL), as nobody could say then whether the asker is still there. The hook of dead
+ * letters may use the memory, too.
+ *
+ * Suspends; a thread waits.
+ * Cost:    as coro_actor_ask, and some 40 ns; in a coroutine the first time an allocation.
+ * Returns: as coro_actor_ask; CORO_ENOWAIT in a no-wait section, whatever the deadline. CORO_ENOMEM:
+ *          nothing was sent.
+ */
+int coro_actor_ask_lend(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+			coro_answer *answer, uint64_t deadline);
+
+/* One question of coro_actor_ask_all. Zero it, then set to, and what is wanted. */
+typedef struct coro_ask {
+	coro_actor to;
+	const void *payload;
+	size_t bytes; /* of the payload, CORO_ASK_BYTES at most */
+	uint32_t kind;
+	uint32_t flags;     /* CORO_ASK_LENDS, or 0 */
+	int status;         /* what has become of it: as coro_actor_ask, or coro_actor_ask_lend */
+	coro_answer answer; /* if status is CORO_OK */
+} coro_ask;
+
+#define CORO_ASK_LENDS UINT32_C(1) /* as coro_actor_ask_lend */
+#define CORO_ASKS_MOST 64          /* most questions of one call */
+
+/*
+ * coro_actor_ask_all - ask several actors, or one several times, and wait for all answers, by one
+ * deadline. All messages are sent before the first answer is waited for, in order; the caller waits
+ * once, and goes on with the last answer. Each question comes to an end of its own: those that were
+ * answered when the deadline or a cancel comes have their answers. In a behaviour the turn waits.
+ *
+ * Suspends, for the answers and for spaces in bounded mailboxes; a thread waits.
+ * Cost:    less than as many calls of coro_actor_ask: one wait.
+ * Returns: CORO_OK: all were answered; else the first status in order that is not CORO_OK. Nothing
+ *          was sent, and all have that status: CORO_ENOMEM, CORO_ENOWAIT, CORO_EINVAL for a flag
+ *          that is none. CORO_EINVAL, and no status is written: n is more than CORO_ASKS_MOST, or
+ *          asks is NULL.
+ */
+int coro_actor_ask_all(coro_ask *asks, size_t n, uint64_t deadline);
+
 /* coro_actor_ask_then - send a message, of CORO_ASK_BYTES at most, whose answer comes to `asker` as
  * one more message, of answer_kind; or, if there is none, as CORO_MESSAGE_UNANSWERED. Both are of
  * one scheduler. Returns: as coro_actor_send, and CORO_EPERM. */
@@ -297,7 +374,8 @@ typedef struct coro_asker {
 } coro_asker;
 
 /* coro_message_keep - answer later, from anywhere, by coro_asker_answer, once; or never, which
- * leaves the asker to its deadline. Returns: CORO_OK and *out, CORO_EINVAL. */
+ * leaves the asker to its deadline. Returns: CORO_OK and *out; CORO_EINVAL: it does not ask, or was
+ * answered, or lends (coro_actor_ask_lend). */
 int coro_message_keep(coro_message *m, coro_asker *out);
 int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes);
 
@@ -335,12 +413,13 @@ typedef struct coro_actor_stats {
 	uint64_t accepted;               /* messages */
 	uint64_t handled;                /* of those */
 	uint64_t dead[CORO_DEAD_CAUSES]; /* of those, by cause */
+	uint64_t taken_back;             /* of those, by their senders */
 	uint64_t message_bytes;          /* memory for messages, in use or spare */
 	uint64_t retired;                /* places whose references are used up */
 } coro_actor_stats;
 
 /* coro_actor_stats_of - figures of the actors of s, also after its close. While messages are sent
- * they do not fit together exactly; at rest accepted is handled and all dead. Returns: CORO_OK,
+ * they do not fit together exactly; at rest accepted is handled, all dead, and taken_back. Returns: CORO_OK,
  * CORO_EINVAL. */
 int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out);
 

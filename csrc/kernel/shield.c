@@ -150,7 +150,8 @@ COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_r
 
 /* --------------------------------------------------------------------------------- public calls */
 
-int coro_shield_begin(uint64_t deadline)
+/* shield_begin - whole: whatever the section around it says. */
+static int shield_begin(uint64_t deadline, bool whole)
 {
 	struct coroi_rec *me = coroi_current(coroi_self());
 
@@ -167,12 +168,36 @@ int coro_shield_begin(uint64_t deadline)
 	struct coroi_worker *w = coroi_self();
 	coroi_door_enter(w);
 	s->outer = (*e)->shield;
-	s->deadline = s->outer && s->outer->deadline < deadline ? s->outer->deadline : deadline;
+	s->deadline = deadline;
+	if (s->outer && s->outer->deadline < deadline && !whole)
+		s->deadline = s->outer->deadline;
 	(*e)->shield = s;
 	me->canceled |= COROI_C_SHIELDED;
 	is_over_locked(me, s->deadline);
 	coroi_door_leave(w);
 	return CORO_OK;
+}
+
+int coro_shield_begin(uint64_t deadline)
+{
+	return shield_begin(deadline, false);
+}
+
+int coroi_shield_whole(void)
+{
+	return shield_begin(CORO_FOREVER, true);
+}
+
+int coroi_shield_ready(void)
+{
+	const struct coroi_rec *me = coroi_current(coroi_self());
+
+	if (!me || (me->flags & COROI_F_EXTRAS && coroi_cold(me)->extras->spare))
+		return CORO_OK;
+	int status = shield_begin(CORO_FOREVER, true);
+	if (!status)
+		status = coro_shield_end();
+	return status;
 }
 
 int coro_shield_end(void)

@@ -311,6 +311,13 @@ COROI_COLD int coroi_tell(int code);
 int coroi_refused(void);
 int coroi_refused_locked(struct coroi_worker *w, struct coroi_rec *me);
 
+/* coroi_shield_ready - the next coroi_shield_whole needs no memory. Returns: CORO_OK, also where the
+ * caller is no coroutine; CORO_ENOMEM. coroi_shield_whole - as coro_shield_begin, and the section
+ * lasts until its coro_shield_end, also in one whose deadline comes before that: for a wait for
+ * somebody who has something of the caller's. */
+int coroi_shield_ready(void);
+int coroi_shield_whole(void);
+
 /* coroi_wait_shielded_locked - CAN2 of coroi_wait, which can be withdrawn: me or its scheduler is
  * canceled, or me is in a shield section. It leaves the door. */
 COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,

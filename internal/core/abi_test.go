@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "71f8365c9b130f9a"
+	abiHash    = "98aaf290fde956b6"
 )
 
 var (

@@ -29,6 +29,6 @@ coro_actor_stats settled(coro_scheduler *s)
 	coro_actor_stats t;
 
 	CHECK_EQ(coro_actor_stats_of(s, &t), CORO_OK);
-	CHECK_EQ(t.accepted, t.handled + dead(&t));
+	CHECK_EQ(t.accepted, t.handled + dead(&t) + t.taken_back);
 	return t;
 }

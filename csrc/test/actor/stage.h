@@ -13,8 +13,8 @@ coro_actor actor(coro_scheduler *s, const coro_actor_kind *kind, void *state);
 /* tell - send one word; it is accepted. */
 void tell(coro_actor to, uint32_t kind, uint64_t word);
 
-/* settled - at rest, the figures of s fit together: what was accepted is handled or dead. Returns:
- * the figures. */
+/* settled - at rest, the figures of s fit together: what was accepted is handled,
+ * dead, or taken back. Returns: the figures. */
 coro_actor_stats settled(coro_scheduler *s);
 
 /* dead - all dead letters of the figures. */

@@ -33,7 +33,7 @@ static void later(coro_actor to, uint64_t ns)
 {
 	uint64_t due = coro_now() + ns;
 
-	CHECK_EQ(coro_actor_send_after(to, ns, 0, &due, 8), CORO_OK);
+	CHECK_EQ(coro_actor_send_after(to, ns, 0, &due, 8, NULL), CORO_OK);
 	if (coro_now() + ns - due > MS / 8)
 		add_one(&inexact);
 }
@@ -76,8 +76,8 @@ TEST(actor_send_later_to_one_that_ends)
 	CHECK_EQ(coro_actor_stop(a), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(settled(s).dead[CORO_DEAD_STOPPED], 1);
-	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_ESTALE);
-	CHECK_EQ(coro_actor_send_after(a, 1, CORO_MESSAGE_SYSTEM, &word, 8), CORO_EINVAL);
+	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8, NULL), CORO_ESTALE);
+	CHECK_EQ(coro_actor_send_after(a, 1, CORO_MESSAGE_SYSTEM, &word, 8, NULL), CORO_EINVAL);
 	a = actor(s, &timed, &t);
 	later(a, CORO_FOREVER);
 	later(a, HOUR);
@@ -109,7 +109,7 @@ static void ends_with_later(const coro_actor_kind *kind, int (*end)(coro_actor),
 	n_dead = 0;
 	cause_of_all = cause;
 	for (uint64_t i = 0; i < 4; i++) {
-		CHECK_EQ(coro_actor_send_after(a, HOUR - i % 2 * MS, 0, &i, 8), CORO_OK);
+		CHECK_EQ(coro_actor_send_after(a, HOUR - i % 2 * MS, 0, &i, 8, NULL), CORO_OK);
 		later(b, (i + 1) * MS);
 	}
 	if (end)
@@ -165,7 +165,7 @@ TEST(actor_end_takes_its_own_later_messages)
 			/* those that stay get theirs after the others have ended, mostly */
 			uint64_t ns = i % 3 ? 50 * MS + rnd(&seed) % (50 * MS)
 					    : HOUR + rnd(&seed) % HOUR;
-			CHECK_EQ(coro_actor_send_after(a[i], ns, 0, &k, 8), CORO_OK);
+			CHECK_EQ(coro_actor_send_after(a[i], ns, 0, &k, 8, NULL), CORO_OK);
 		}
 	for (int i = 0; i < MANY; i += 3)
 		CHECK_EQ(coro_actor_stop(a[i]), CORO_OK);
@@ -187,7 +187,8 @@ static void *sends_until_it_ends(void *arg)
 	uint64_t word = 1;
 	int status;
 
-	while ((status = coro_actor_send_after(*(coro_actor *)arg, HOUR, 0, &word, 8)) == CORO_OK)
+	while ((status = coro_actor_send_after(*(coro_actor *)arg, HOUR, 0, &word, 8, NULL)) ==
+	       CORO_OK)
 		add_one(&accepted);
 	CHECK_EQ(status, CORO_ESTALE);
 	return NULL;
@@ -230,10 +231,10 @@ static void without_memory(void *arg, void *result)
 	(void)result;
 	for (int i = 0; i < 3; i++) { /* heap, table, entries */
 		fail_alloc = i;
-		CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_ENOMEM);
+		CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8, NULL), CORO_ENOMEM);
 	}
 	fail_alloc = -1;
-	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8), CORO_OK);
+	CHECK_EQ(coro_actor_send_after(a, 1, 0, &word, 8, NULL), CORO_OK);
 	CHECK_EQ(coro_actor_send_urgent(a, 0, &word, 8), CORO_OK);
 }
 
@@ -247,5 +248,126 @@ TEST(actor_send_later_without_memory)
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(t.n, 2);
 	settled(s);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------- taken back */
+
+static coro_later later_of(coro_actor to, uint64_t ns, uint64_t word)
+{
+	coro_later l;
+
+	CHECK_EQ(coro_actor_send_after(to, ns, 0, &word, 8, &l), CORO_OK);
+	return l;
+}
+
+/* One that is taken back is no work; the others come. A handle names no other message, although its
+ * memory is used again. */
+TEST(actor_send_later_taken_back)
+{
+	coro_scheduler *s = start_with(2, 0);
+	uint64_t got = 0;
+	coro_actor a = actor(s, &counting, &got);
+	coro_later all[100], none = {0};
+	uint64_t seed = 3;
+
+	for (int i = 0; i < 100; i++)
+		all[i] = later_of(a, i % 4 ? HOUR + rnd(&seed) % HOUR : MS + rnd(&seed) % MS, 0);
+	for (int i = 0; i < 100; i++)
+		if (i % 4) {
+			CHECK_EQ(coro_actor_take_back(&all[i]), CORO_OK);
+			CHECK_EQ(coro_actor_take_back(&all[i]), CORO_ESTALE);
+		}
+	coro_later again = later_of(a, HOUR, 0);
+	for (int i = 0; i < 100; i++)
+		if (i % 4)
+			CHECK_EQ(coro_actor_take_back(&all[i]), CORO_ESTALE);
+	CHECK_EQ(coro_actor_take_back(&again), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(got, 25);
+	CHECK_EQ(settled(s).taken_back, 76);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(coro_actor_take_back(&all[i]), CORO_ESTALE);
+	CHECK_EQ(coro_actor_take_back(&none), CORO_ESTALE);
+	CHECK_EQ(coro_actor_take_back(NULL), CORO_EINVAL);
+	/* its actor has ended, and another is in the place; its scheduler is gone */
+	all[0] = later_of(a, HOUR, 0);
+	CHECK_EQ(coro_actor_stop(a), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	coro_actor b = actor(s, &counting, &got);
+	all[1] = later_of(b, HOUR, 0);
+	CHECK_EQ(coro_actor_take_back(&all[0]), CORO_ESTALE);
+	CHECK_EQ(coro_actor_take_back(&all[1]), CORO_OK);
+	all[1] = later_of(b, HOUR, 0);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(coro_actor_take_back(&all[1]), CORO_ESTALE);
+	CHECK_EQ(settled(s).dead[CORO_DEAD_CLOSED], 1);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	CHECK_EQ(coro_actor_take_back(&all[1]), CORO_ESTALE);
+	CHECK_EQ(got, 25);
+}
+
+/* Senders take back what is about to be sent, and the actors end meanwhile: what was accepted is
+ * handled, dead, or taken back, each once. */
+
+struct takes {
+	coro_scheduler *s;
+	uint64_t got, sent, back, n;
+};
+
+static void *takes_back(void *arg)
+{
+	struct takes *x = arg;
+	uint64_t seed = (uintptr_t)&seed;
+	coro_actor a = actor(x->s, &counting, &x->got);
+
+	for (uint64_t i = 0; i < x->n; i++) {
+		coro_later l[8];
+		uint64_t word = i;
+		unsigned n = 0;
+		for (; n < 8; n++)
+			if (coro_actor_send_after(a, rnd(&seed) % 20000, 0, &word, 8, &l[n]))
+				break;
+		x->sent += n;
+		if (i % 16 == 15)
+			CHECK_EQ(coro_actor_stop(a), CORO_OK);
+		else if (i % 16 < 8)
+			sleep_us(10);
+		for (unsigned k = 0; k < n; k += 1 + i % 2) {
+			int status = coro_actor_take_back(&l[i % 2 ? k : n - 1 - k]);
+			CHECK(status == CORO_OK || status == CORO_ESTALE);
+			x->back += status == CORO_OK;
+		}
+		if (i % 16 == 15)
+			a = actor(x->s, &counting, &x->got);
+	}
+	return NULL;
+}
+
+TEST(stress_later_taken_back)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct takes x[3];
+	pthread_t t[3];
+	uint64_t sent = 0, back = 0, got = 0;
+
+	for (int i = 0; i < 3; i++) {
+		x[i] = (struct takes){.s = s, .n = scaled(2000)};
+		thread_start(&t[i], takes_back, &x[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		thread_join(t[i]);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	coro_actor_stats f = settled(s);
+	for (int i = 0; i < 3; i++) {
+		sent += x[i].sent;
+		back += x[i].back;
+		got += x[i].got;
+	}
+	CHECK_EQ(f.accepted, sent);
+	CHECK_EQ(f.taken_back, back);
+	CHECK_EQ(f.handled, got);
+	report("%llu sent: %llu handled, %llu dead, %llu taken back", (unsigned long long)sent,
+	       (unsigned long long)got, (unsigned long long)dead(&f), (unsigned long long)back);
 	finish(s);
 }

@@ -254,7 +254,8 @@ static size_t asks(coro_actor_turn *turn, void *state, coro_message *const *m, s
 		}
 		add_one(&job.began);
 		CHECK_EQ(coro_actor_ask(job.answers, 0, &word, 8, &answer, CORO_FOREVER), CORO_OK);
-		CHECK_EQ(coro_actor_send_after(job.late, word % 4 * 5000, LATE, &word, 8), CORO_OK);
+		CHECK_EQ(coro_actor_send_after(job.late, word % 4 * 5000, LATE, &word, 8, NULL),
+			 CORO_OK);
 	}
 	return n;
 }

@@ -67,7 +67,8 @@ static bool send_so(coro_actor ref, uint32_t to, const struct token *t, enum way
 
 	switch (way) {
 	case LATER:
-		return coro_actor_send_after(ref, 1 + t->id % 2000000, to, t, sizeof *t) == CORO_OK;
+		return coro_actor_send_after(ref, 1 + t->id % 2000000, to, t, sizeof *t, NULL) ==
+		       CORO_OK;
 	case ASKS:
 		status = coro_actor_ask(ref, to, t, sizeof *t, &answer, coro_now() + MS);
 		CHECK(status == CORO_OK || status == CORO_ENDED || status == CORO_ETIMEDOUT ||

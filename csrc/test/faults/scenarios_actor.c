@@ -43,7 +43,7 @@ static void uses_actors(void *arg, void *result)
 			watched += can(coro_actor_watch(watcher, a[i]));
 			sent += can(coro_actor_send(a[i], 0, &word, sizeof word));
 			sent += can(coro_actor_send_urgent(a[i], 0, &word, sizeof word));
-			sent += can(coro_actor_send_after(a[i], 1000, 0, &word, sizeof word));
+			sent += can(coro_actor_send_after(a[i], 1000, 0, &word, sizeof word, NULL));
 			sent += can(coro_actor_send_many(a[i], 0, NULL, 0, 1));
 			do /* what is sent later must come before the drain */
 				coro_sleep(100000);
