@@ -242,3 +242,31 @@ func TestAPanicOfABehaviourIsOneOfCoro(t *testing.T) {
 	require.Contains(t, fmt.Sprintf("%+v", p), "TestAPanicOfABehaviourIsOneOfCoro")
 	require.NoError(t, y.Close())
 }
+
+// Go spawns an actor of a kind in C, anywhere and on a worker.
+func TestSpawnOfAKind(t *testing.T) {
+	s, _, ctx := open(t)
+	kind := actorc.KindOf(testbody.ActorKind)
+	for i, k := range []actorc.Kind{kind, kind.OnWorker(0), kind.OnWorker(1)} {
+		a, err := k.Spawn(s, testbody.ActorState(uint64(i)))
+		require.NoError(t, err)
+		require.NoError(t, a.Send(testbody.ActorAdd, binary.NativeEndian.AppendUint64(nil, 40)))
+		sum, err := actorc.Ask[coro.None, uint64](ctx, s, a, testbody.ActorSum, coro.None{})
+		require.NoError(t, err)
+		require.Equal(t, uint64(40+i), sum)
+		require.NoError(t, a.Stop())
+		require.NoError(t, s.Wait(ctx))
+		require.ErrorIs(t, a.Send(testbody.ActorAdd, nil), actorc.ErrEnded)
+	}
+	var refused *coro.OptionError
+	for _, k := range []actorc.Kind{{}, kind.OnWorker(-1), kind.OnWorker(1 << 20),
+		actorc.KindOf(testbody.ActorNoKind)} {
+		_, err := k.Spawn(s, nil)
+		require.ErrorAs(t, err, &refused)
+	}
+	_, err := kind.Spawn(s, testbody.ActorState(0)) // it ends with s, and frees its state
+	require.NoError(t, err)
+	require.NoError(t, s.Close(ctx))
+	_, err = kind.Spawn(s, nil)
+	require.ErrorIs(t, err, coro.ErrClosed)
+}

@@ -30,10 +30,31 @@ func (m Message) Kind() uint32 { return m.m.Kind() }
 func (m Message) Payload() []byte { return m.m.Payload() }
 
 // Asker is what waits for an answer to the message. It may be kept, and then has to be answered.
-// False: the message does not ask, or Asker was called before.
+// False: the message does not ask, or was answered, or Asker was called before; or it lends
+// (coro_actor_ask_lend): Answer answers it.
 func (m Message) Asker() (Asker, bool) {
 	words, ok := m.m.Keep()
 	return Asker{words}, ok
+}
+
+// Answer answers the message during the call that it is an argument of, with up to AnswerBytes
+// bytes, once. A message of coro_actor_ask_lend is answered so alone: it has no Asker, and what it
+// lends is not to be touched after the answer. Errors: as of Asker.Answer, and ErrAnswered for a
+// message that does not ask.
+func (m Message) Answer(payload []byte) error {
+	if len(payload) > AnswerBytes {
+		return refused("actorc.Message.Answer", len(payload), "an answer has up to %d bytes",
+			AnswerBytes)
+	}
+	race.Handles.Release()
+	switch status := m.m.Answer(payload); status {
+	case core.OK:
+		return nil
+	case core.Stale, core.Invalid:
+		return ErrAnswered
+	default:
+		return inside.Error(status)
+	}
 }
 
 // An Asker waits for an answer.

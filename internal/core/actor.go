@@ -33,6 +33,16 @@ func SendActor(to uint64, kind uint32, payload []byte) Status {
 func StopActor(a uint64) Status  { crossing(); return Status(C.coro_actor_stop(C.coro_actor(a))) }
 func DrainActor(a uint64) Status { crossing(); return Status(C.coro_actor_drain(C.coro_actor(a))) }
 
+// SpawnActor makes an actor of a kind, a coro_actor_kind, with a state, on any worker, or on one: its
+// number + 1. Status: OK, Invalid, NoMemory, Closed.
+func (s *Scheduler) SpawnActor(worker uint32, kind, state unsafe.Pointer) (ref uint64, status Status) {
+	crossing()
+	var out C.coro_actor
+	status = Status(C.coro_actor_spawn_on(s.c, C.uint32_t(worker),
+		(*C.coro_actor_kind)(kind), state, &out))
+	return uint64(out), status
+}
+
 // A GoActor is an actor in C whose messages Go handles: a struct coroi_go_actor.
 type GoActor struct {
 	Number                uint64
@@ -88,6 +98,13 @@ func (m *Message) Keep() (asker [2]uint64, ok bool) {
 	var out C.coro_asker
 	ok = C.coro_message_keep(&m.c, &out) == C.CORO_OK
 	return [2]uint64{uint64(out.words[0]), uint64(out.words[1])}, ok
+}
+
+// Answer answers the message itself, once. Status: OK, Invalid, Stale, NoMemory.
+func (m *Message) Answer(payload []byte) Status {
+	crossing()
+	return Status(C.coro_message_answer(&m.c, unsafe.Pointer(unsafe.SliceData(payload)),
+		C.size_t(len(payload))))
 }
 
 // AnswerAsker answers one that asks. Status: OK, Invalid, Stale, NoMemory.

@@ -527,13 +527,16 @@ func (*Scheduler) SetDeadline(id uint32, in time.Duration) bool            { ret
 func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
 func (*Scheduler) SleepCalls() (time.Duration, bool)                       { return 0, false }
-func (*Scheduler) SpawnGoActor(a *GoActor) (uint64, Status)                { return 0, Again }
-func (*Scheduler) Stats() Stats                                            { return Stats{} }
-func (*Scheduler) TakeCalls() *Call                                        { return nil }
-func (*Scheduler) Trim() int                                               { return 0 }
-func (*Scheduler) WaitRest(n int32)                                        {}
-func (*Scheduler) Watch(by Watch)                                          {}
-func (*Scheduler) Workers() int                                            { return 0 }
+func (*Scheduler) SpawnActor(worker uint32, kind, state unsafe.Pointer) (uint64, Status) {
+	return 0, Again
+}
+func (*Scheduler) SpawnGoActor(a *GoActor) (uint64, Status) { return 0, Again }
+func (*Scheduler) Stats() Stats                             { return Stats{} }
+func (*Scheduler) TakeCalls() *Call                         { return nil }
+func (*Scheduler) Trim() int                                { return 0 }
+func (*Scheduler) WaitRest(n int32)                         {}
+func (*Scheduler) Watch(by Watch)                           {}
+func (*Scheduler) Workers() int                             { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }
 func (Sem) Count() uint32             { return 0 }

@@ -33,6 +33,19 @@ static size_t adds(coro_actor_turn *turn, void *state, coro_message *const *m, s
 	return n;
 }
 
+static void frees(void *state, int cause);
+
+const coro_actor_kind tb_adder = {.size = sizeof tb_adder, .behave = adds, .end = frees};
+const coro_actor_kind tb_no_kind = {.size = sizeof tb_no_kind};
+
+void *tb_adder_state(uint64_t sum)
+{
+	struct adder *me = calloc(1, sizeof *me);
+
+	me->sum = sum;
+	return me;
+}
+
 static void frees(void *state, int cause)
 {
 	(void)cause;

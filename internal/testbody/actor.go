@@ -22,6 +22,15 @@ const (
 	ActorStop    = C.TB_STOP
 )
 
+// The kind of the actors of ActorSpawn, and one without a behaviour.
+var (
+	ActorKind   = unsafe.Pointer(&C.tb_adder)
+	ActorNoKind = unsafe.Pointer(&C.tb_no_kind)
+)
+
+// ActorState makes a state for an actor of ActorKind, which frees it at its end.
+func ActorState(sum uint64) unsafe.Pointer { return C.tb_adder_state(C.uint64_t(sum)) }
+
 // An Actor is what ActorSpawn makes: one that adds, and tells the next one, if that is not 0.
 type Actor struct {
 	Next        uint64

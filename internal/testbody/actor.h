@@ -2,11 +2,18 @@
 #ifndef TESTBODY_ACTOR_H
 #define TESTBODY_ACTOR_H
 
+#include "coro_actor.h"
+
 #include <stdint.h>
 
 /* The kinds of messages of an actor that tb_actor_spawn has made: add the word, and pass the
  * message on; answer the sum; answer in half a word; handle without an answer; stop. */
 enum { TB_ADD, TB_SUM, TB_HALF, TB_NOTHING, TB_STOP };
+
+/* tb_adder - the kind of such an actor, whose state tb_adder_state makes; tb_no_kind has no
+ * behaviour. */
+extern const coro_actor_kind tb_adder, tb_no_kind;
+void *tb_adder_state(uint64_t sum);
 
 struct tb_actor {
 	uint64_t next; /* is told each TB_ADD; 0: nobody */
