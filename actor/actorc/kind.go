@@ -31,8 +31,8 @@ func (k Kind) OnWorker(i int) Kind {
 }
 
 // Spawn makes an actor of s, of the kind k. state is what its behaviour is called with: C's memory,
-// or nil, which the kind's `end` may free. It is the caller's where Spawn returns an error. An actor
-// that has no message needs nothing, and ends by Stop or Drain, or with s. Spawn waits for nobody,
+// or nil, which the kind's `end` may free. It is the caller's where Spawn returns an error. An
+// actor that has no message needs nothing, and ends by Stop or Drain, or with s. Spawn waits for nobody,
 // and costs about a cgo call.
 //
 // Errors: coro.ErrClosed, coro.ErrNoMemory, and a *coro.OptionError for a kind that is none, and for

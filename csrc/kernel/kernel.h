@@ -57,6 +57,9 @@
  *   coroi_is_hidden      does an address lie in a stack that the coroutine shares?
  *   coroi_aside, coroi_aside_get, coroi_aside_put, coroi_aside_end   memory outside that stack
  *
+ * Waits that a cancel does not end
+ *   coroi_shield_ready, coroi_shield_whole   a section beyond those around it
+ *
  * What goes on outside of all workers
  *   coroi_pending_begin, coroi_pending_end   between the two the scheduler is not at rest
  *   coroi_errand, coroi_errand_failed        let the native stack act for a suspended coroutine
