@@ -55,7 +55,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d by %d numbers in blocks of %d: trace %.0f\n", n, n, size, trace(product))
 	if !slices.Equal(product, inGo(factors[:n*n], factors[n*n:])) {
-		return errors.New("Go has another product")
+		return errors.New("the product in Go is another one")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context) error {
 		got.Signs)
 	want, wantMarks := inGo(text)
 	if got != want || !bytes.Equal(marks, wantMarks) {
-		return errors.New("Go finds other tokens")
+		return errors.New("there are other tokens in Go")
 	}
 	return nil
 }
