@@ -445,9 +445,10 @@ func (Many) Free()                            {}
 func (Many) Result(i int) unsafe.Pointer      { return nil }
 func (Many) SetArg(i int, arg unsafe.Pointer) {}
 
-func (*Message) Keep() ([2]uint64, bool) { return [2]uint64{}, false }
-func (*Message) Kind() uint32            { return 0 }
-func (*Message) Payload() []byte         { return nil }
+func (*Message) Answer(payload []byte) Status { return Again }
+func (*Message) Keep() ([2]uint64, bool)      { return [2]uint64{}, false }
+func (*Message) Kind() uint32                 { return 0 }
+func (*Message) Payload() []byte              { return nil }
 
 func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }
@@ -527,7 +528,7 @@ func (*Scheduler) SetDeadline(id uint32, in time.Duration) bool            { ret
 func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
 func (*Scheduler) SleepCalls() (time.Duration, bool)                       { return 0, false }
-func (*Scheduler) SpawnActor(worker uint32, kind, state unsafe.Pointer) (uint64, Status) {
+func (*Scheduler) SpawnActor(worker uint32, kind unsafe.Pointer, state unsafe.Pointer) (uint64, Status) {
 	return 0, Again
 }
 func (*Scheduler) SpawnGoActor(a *GoActor) (uint64, Status) { return 0, Again }
