@@ -5,7 +5,10 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,6 +228,38 @@ func TestInABubbleWhatBorrowsHasEnded(t *testing.T) {
 	}
 }
 
+// A Go function sees the memory that its caller has: C's own, and what Go has lent to C.
+func TestAGoFunctionSeesTheMemoryOfItsCaller(t *testing.T) {
+	type both struct {
+		Own, Lent coro.Bytes
+		By        uint64
+	}
+	adds := coro.MustExportFunc(func(_ context.Context, a both) (coro.None, error) {
+		assert.Equal(t, []byte{1, 2, 3, 4}, a.Own.Slice())
+		a.Own.Slice()[0] += byte(a.By)
+		copy(a.Lent.Slice(), a.Own.Slice())
+		return coro.None{}, nil
+	})
+	length := coro.MustExportFunc(func(_ context.Context, a coro.Bytes) (coro.None, error) {
+		assert.Equal(t, 3, a.Len())
+		assert.Equal(t, make([]byte, 3), a.Slice())
+		return coro.None{}, nil
+	})
+	lentBoth := coro.MustFunc[lentArg, int64](testbody.LentBoth)
+	s := newScheduler(t, coro.WithWorkers(1))
+	for _, how := range []uint32{testbody.LentCalls, testbody.LentInline} {
+		to := make([]byte, 4)
+		status, err := lentBoth.Call(background, s, lentTo(nil, to, how, adds))
+		require.NoError(t, err)
+		assert.Zero(t, status)
+		assert.Equal(t, []byte{2, 2, 3, 4}, to)
+		sum, err := lentBody.Call(background, s, lentTo([]byte{1, 2, 3}, make([]byte, 3), how, length))
+		require.NoError(t, err)
+		assert.EqualValues(t, 9, sum)
+	}
+	noLoans(t)
+}
+
 // One of several who wait has a context that ends.
 func TestAWaitThatEndsCancelsWhatBorrowsForAll(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
@@ -385,4 +420,162 @@ func TestTypesThatCannotLend(t *testing.T) {
 	optionError(t, err, "ExportFunc", where)
 	_, err = coro.ExportBody(func(*coro.Coroutine, coro.Bytes) (int, error) { return 0, nil })
 	optionError(t, err, "ExportBody", where)
+}
+
+// A lentBuffer is memory to lend: of Go's heap, of the array of a stack, of C's, or a mapping. What
+// is not Go's is given back at once, when the coroutine has ended: a write after that ends the test.
+type lentBuffer struct {
+	bytes []byte
+	free  func()
+}
+
+func newLentBuffer(t *testing.T, r *rand.Rand, n int) lentBuffer {
+	switch r.IntN(3) {
+	case 0:
+		b := testbody.Malloc(n)
+		return lentBuffer{b, func() { testbody.Free(b) }}
+	case 1:
+		if r.IntN(8) == 0 { // each is a system call
+			b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE,
+				syscall.MAP_ANON|syscall.MAP_PRIVATE)
+			require.NoError(t, err)
+			return lentBuffer{b, func() { assert.NoError(t, syscall.Munmap(b)) }}
+		}
+	}
+	return lentBuffer{make([]byte, n), func() {}}
+}
+
+// endsByItself tells of what lentBody does whether it does so without a cancel.
+func endsByItself(how uint32) bool { return how != testbody.LentParks }
+
+// borrower makes random starts, and looks at each buffer when its coroutine has ended.
+type borrower struct {
+	t *testing.T
+	r *rand.Rand
+	s *coro.Scheduler
+}
+
+var sees = coro.MustExportFunc(func(_ context.Context, b coro.Bytes) (coro.None, error) {
+	sum := byte(0)
+	for _, x := range b.Slice() {
+		sum += x
+	}
+	if sum == 0xff {
+		runtime.Gosched()
+	}
+	return coro.None{}, nil
+})
+
+// context is one that ends by itself, soon, or never.
+func (b *borrower) context(ends bool) (context.Context, context.CancelFunc) {
+	switch n := b.r.IntN(4); {
+	case ends && n < 2 || n == 0:
+		return context.WithTimeout(background, time.Duration(b.r.IntN(200))*time.Microsecond)
+	case ends:
+		ctx, cancel := context.WithCancel(background)
+		go cancel()
+		return ctx, cancel
+	}
+	return background, func() {}
+}
+
+// check looks at what a body has written. sum: its result, if it ended with one.
+func (b *borrower) check(from, to []byte, by uint32, sum uint64, err error) {
+	want, whole := uint64(0), true
+	for i := range to {
+		x := from[i] + byte(by)
+		want += uint64(x)
+		whole = whole && to[i] == x
+	}
+	if err == nil && (!whole || uint32(sum) != uint32(want)) {
+		b.t.Errorf("%d bytes: the sum is %d, not %d, and the bytes are there: %t",
+			len(to), uint32(sum), want, whole)
+	}
+}
+
+func (b *borrower) step() {
+	n := 1 + b.r.IntN(300)
+	var onStack [300]byte
+	from, to := newLentBuffer(b.t, b.r, n), newLentBuffer(b.t, b.r, n)
+	if b.r.IntN(4) == 0 {
+		from.free()
+		from = lentBuffer{onStack[:n], func() {}}
+	}
+	for i := range from.bytes {
+		from.bytes[i] = byte(b.r.Uint32())
+	}
+	arg := lentTo(from.bytes, to.bytes, uint32(b.r.IntN(8)), sees)
+	arg.By = b.r.Uint32()
+	ctx, cancel := b.context(!endsByItself(arg.How))
+	defer cancel()
+	var sum uint64
+	var err error
+	switch b.r.IntN(6) {
+	case 0, 1:
+		sum, err = lentBody.Call(ctx, b.s, arg)
+	case 2:
+		args, sums := []lentArg{arg, {}, arg}, make([]uint64, 3)
+		args[0].To, args[2].From = coro.Bytes{}, coro.SliceOf(from.bytes)
+		err = lentBody.CallN(ctx, b.s, args, sums)
+		sum = sums[2]
+	case 3:
+		g := coro.NewGroup(ctx, b.s)
+		task, e := lentBody.Start(g, arg)
+		if err = e; e == nil {
+			_ = g.Wait(background)
+			sum, err = task.Wait(background)
+		}
+	default:
+		var task *coro.Task[uint64]
+		if b.r.IntN(2) == 0 {
+			task, err = lentBody.Start(b.s, arg)
+		} else {
+			task, err = lentBody.StartContext(ctx, b.s, arg)
+		}
+		switch {
+		case err != nil:
+		case b.r.IntN(4) == 0: // the task is dropped, and the end is heard of
+			done := task.Done()
+			if !endsByItself(arg.How) || b.r.IntN(2) == 0 {
+				task.Cancel()
+			}
+			task = nil
+			<-done
+			err = coro.ErrCanceled // not known
+		default:
+			sum, err = task.Wait(ctx)
+		}
+	}
+	b.check(from.bytes, to.bytes, arg.By, sum, err)
+	from.free()
+	to.free()
+}
+
+// Random coroutines borrow memory of each kind, and end in each way.
+func TestRandomBorrowing(t *testing.T) {
+	const goroutines = 4
+	for rest := int(counted(20000)); rest > 0; rest -= 20000 {
+		s, err := coro.New(coro.WithWorkers(2))
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for i := range goroutines {
+			b := &borrower{t: t, s: s, r: rand.New(rand.NewPCG(uint64(rest), uint64(i)))}
+			all.Go(func() {
+				for range min(rest, 20000) / goroutines {
+					b.step()
+				}
+			})
+		}
+		all.Wait()
+		// Close cancels what nobody waits for; its memory is Go's.
+		for range 100 {
+			b := make([]byte, 100)
+			_, err := lentBody.Start(s, lentTo(b, b, testbody.LentParks, 0))
+			require.NoError(t, err)
+		}
+		runtime.GC()
+		_ = s.Close(expired)
+		require.NoError(t, s.Close(background))
+		noLoans(t)
+	}
 }
