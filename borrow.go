@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"sync"
 	"unsafe"
@@ -61,47 +62,93 @@ func escape(p unsafe.Pointer) {
 	}
 }
 
-// argument checks the type of an argument, and says what of it is lent.
-func argument(t reflect.Type) (bytes uint8, _ *core.Loan, _ error) {
-	slices, why := plain.Slices(t)
+// lendable checks the type of an argument, or of a result, and says where it has Slices.
+func lendable(t reflect.Type, isArg bool) (slices []uintptr, _ error) {
+	if t.Size() > LargeBytes {
+		return nil, tooLarge("NewFunc", t, LargeBytes)
+	}
+	why := ""
+	if isArg {
+		slices, why = plain.Slices(t)
+	} else {
+		why = plain.Refusal(t)
+	}
 	if why != "" {
-		return 0, nil, &OptionError{"NewFunc", t, why}
+		return nil, &OptionError{"NewFunc", t, why}
 	}
-	if len(slices) == 0 {
-		bytes, err := inlineBytes("NewFunc", t)
-		return bytes, nil, err
-	}
-	if t.Size() > InlineBytes {
-		return 0, nil, tooLarge("NewFunc", t)
-	}
-	return uint8(t.Size()), core.NewLoan(&core.Terms{Slices: slices}), nil
+	return slices, nil
 }
 
-// cannotBorrow is the error of a start that would not hear of the end.
-func cannotBorrow(what string) error {
-	return &OptionError{what, "Func", "borrows memory, until its coroutine ends: use Start, " +
-		"StartContext, Call, CallN or a Group"}
+// take has the types of the argument and of the result.
+func (c *funcConfig) take(arg, result reflect.Type) error {
+	slices, err := lendable(arg, true)
+	if err == nil {
+		_, err = lendable(result, false)
+	}
+	if err != nil {
+		return err
+	}
+	c.ArgBytes, c.ResultBytes = uint8(arg.Size()), uint8(result.Size()) // or see finish
+	large := max(arg.Size(), result.Size()) > InlineBytes
+	if large || len(slices) > 0 {
+		c.terms = &core.Terms{Slices: slices, Large: large}
+	}
+	if large {
+		c.terms.ArgBytes, c.terms.ResultBytes = arg.Size(), result.Size()
+	}
+	return nil
 }
 
-// makeLoan makes the loan of a coroutine that is about to start. False: the caller has made it, or
-// there is none.
-func (f *Func[A, R]) makeLoan(arg *A) (made bool) {
+// finish is the spec of the function, when all else is known.
+func (c *funcConfig) finish() core.Spec {
+	if c.terms != nil {
+		c.Loan = core.NewLoan(c.terms)
+	}
+	if c.Loan.Large() {
+		c.terms.Fn = c.Fn
+		core.Enlarge(&c.Spec)
+	}
+	return c.Spec
+}
+
+// cannotLend is the error of a start that would not hear of the end.
+func cannotLend(what string, l *core.Loan) error {
+	why := "borrows memory, until its coroutine ends"
+	if !l.Borrows() {
+		why = fmt.Sprintf("has an argument or a result of more than %d bytes, which is kept "+
+			"until its coroutine ends", InlineBytes)
+	}
+	return &OptionError{what, "Func", why + ": use Start, StartContext, Call, CallN or a Group"}
+}
+
+// makeLoan makes the loan of a coroutine that is about to start. made is false if the caller has
+// made it, or there is none. ErrNoMemory: nothing is to be started.
+func (f *Func[A, R]) makeLoan(arg *A) (made bool, _ error) {
 	before := f.spec.Loan
-	f.spec.Loan = before.For(unsafe.Pointer(arg))
-	return f.spec.Loan != before
+	if before == nil {
+		return false, nil
+	}
+	own := before.For(unsafe.Pointer(arg))
+	if own == nil {
+		return false, ErrNoMemory
+	}
+	f.spec.Loan = own
+	return own != before, nil
 }
 
 // callBorrowing is Call of a Func that has a loan.
-func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	f.makeLoan(&arg)
+func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (r R, err error) {
+	if _, err := f.makeLoan(arg); err != nil {
+		return r, err
+	}
 	defer func() {
 		if f.spec.Loan != nil { // no task has it
 			f.spec.Loan.End()
 		}
 	}()
 	var l core.Lend
-	at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l)
-	_, r, err := f.callOn(ctx, s, &arg, &l, at, err, nil)
+	at, err := s.lend(ctx, &f.spec, f.spec.Loan.Arg(unsafe.Pointer(arg)), &l)
+	_, r, err = f.callOn(ctx, s, arg, &l, at, err, nil)
 	return r, err
 }
 

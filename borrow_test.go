@@ -411,7 +411,7 @@ func TestTypesThatCannotLend(t *testing.T) {
 	_, err = coro.NewFunc[struct{ p *coro.Bytes }, coro.None](testbody.AddBytes)
 	optionError(t, err, "NewFunc", "points into Go")
 	_, err = coro.NewFunc[struct{ a [4]coro.Bytes }, coro.None](testbody.AddBytes)
-	optionError(t, err, "NewFunc", "at most 48 fit")
+	optionError(t, err, "NewFunc", "use the same type")
 	_, err = coro.NewFunc[addArg, coro.Bytes](testbody.AddBytes)
 	optionError(t, err, "NewFunc", where)
 	_, err = coro.NewChan[coro.Bytes](s, 1)

@@ -73,7 +73,7 @@ const callWaits = core.LendNone + 1
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	if f.spec.Loan != nil {
-		return f.callBorrowing(ctx, s, arg)
+		return f.callBorrowing(ctx, s, &arg)
 	}
 	var l core.Lend
 	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != core.LendEnded {
@@ -138,7 +138,7 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 		switch at {
 		case core.LendNone: // CAL2
 			at = callWaits
-			if t, err = f.startWith(ctx, s, *arg, l); t == nil {
+			if t, err = f.startWith(ctx, s, arg, l); t == nil {
 				at = core.LendEnded
 				break
 			}
@@ -166,7 +166,7 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *core.L
 			return t, r, err
 		case core.LendEnded: // CAL6
 			own.drop()
-			r, err = ended[R](s, l)
+			r, err = ended[R](s, l, f.spec.Loan)
 			return nil, r, err
 		default: // CAL7
 			err = statusError(core.Status(at), ofScheduler)
@@ -237,11 +237,17 @@ func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, loan 
 }
 
 // ended is the result of a coroutine that has ended in a lend.
-func ended[R any](s *Scheduler, l *core.Lend) (r R, err error) {
+func ended[R any](s *Scheduler, l *core.Lend, loan *core.Loan) (r R, err error) {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if !l.IsOK() {
-		return r, errorOf(l.Ended())
+		status, failure := l.Ended()
+		loan.Name(failure)
+		return r, errorOf(status, failure)
+	}
+	if loan.Large() {
+		loan.Result(unsafe.Pointer(&r), unsafe.Sizeof(r))
+		return r, nil
 	}
 	return *(*R)(l.Result()), nil
 }

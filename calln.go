@@ -24,12 +24,12 @@ func (e *CallError) Unwrap() error { return e.Err }
 // on the workers that are free, which steal from each other; the calling thread helps, if a worker
 // sleeps, for as long as in [Func.Call]. An empty body costs some 15 to 20 ns, a sixth of a Call.
 // Arguments and results are copied to and from C memory: some 50 bytes for each call, and the
-// values, for 8192 calls at a time.
+// values, for 8192 calls at a time, or as many as 4 MiB have the values of.
 //
 // If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the
 // first of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN
 // returns its cause: calls that have not started never will, those that have go on to their end,
-// and of the present 8192 no result is stored. If f borrows memory (see [Slice]), those that have
+// and of those at present no result is stored. If f borrows memory (see [Slice]), those that have
 // started are canceled, and CallN returns when they have ended. results may be nil for a None.
 // Besides the errors of Call, CallN returns an *OptionError if results is shorter than args.
 func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
@@ -48,8 +48,9 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 	ctx, free := settle(ctx)
 	defer free()
 	var first error
-	for from := 0; ; from += callsAtOnce {
-		n := min(len(args)-from, callsAtOnce)
+	atOnce := int(min(callsAtOnce, callsBytes/(unsafe.Sizeof(*new(A))+unsafe.Sizeof(*new(R))+1)))
+	for from := 0; ; from += atOnce {
+		n := min(len(args)-from, atOnce)
 		var to []R
 		if len(results) > 0 {
 			to = results[from:]
@@ -78,13 +79,13 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	}
 	var loan *core.Loan
 	switch {
-	case f.spec.Loan != nil:
+	case f.spec.Loan.Borrows():
 		loan = f.spec.Loan.Fresh()
 		for i := range args {
 			loan.Pin(unsafe.Pointer(&args[i]))
 			many.SetArg(i, unsafe.Pointer(&args[i]))
 		}
-	case f.spec.ArgBytes > 0:
+	case unsafe.Sizeof(*new(A)) > 0:
 		for i := range args {
 			*(*A)(many.Arg(i)) = args[i]
 		}
@@ -125,7 +126,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	defer free()
 	var first *CallError
 	if many.AllOK() {
-		if f.spec.ResultBytes > 0 {
+		if unsafe.Sizeof(*new(R)) > 0 {
 			for i := range args {
 				results[i] = *(*R)(many.Result(i))
 			}
@@ -135,7 +136,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	for i := range args {
 		status, failure := many.Ended(i)
 		switch {
-		case status == core.OK && f.spec.ResultBytes > 0:
+		case status == core.OK && unsafe.Sizeof(*new(R)) > 0:
 			results[i] = *(*R)(many.Result(i))
 		case status != core.OK:
 			if i < len(results) {

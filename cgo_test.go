@@ -131,13 +131,13 @@ func TestTypesThatHoldPointersAreRefused(t *testing.T) {
 }
 
 func TestTypesThatAreTooLargeAreRefused(t *testing.T) {
-	refused[[49]byte, coro.None](t, "49 bytes", "at most 48", "address of C memory")
-	refused[coro.None, [7]int64](t, "56 bytes")
+	refused[[4097]byte, coro.None](t, "4097 bytes", "at most 4096", "address of C memory")
+	refused[coro.None, [513]int64](t, "4104 bytes")
 	refused[[1 << 16]byte, coro.None](t, "65536 bytes")
 	refused[struct {
-		A [6]int64
+		A [512]int64
 		B bool
-	}, coro.None](t, "56 bytes")
+	}, coro.None](t, "4104 bytes")
 }
 
 func TestTypesWithoutPointersAreAccepted(t *testing.T) {

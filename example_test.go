@@ -81,7 +81,7 @@ func ExampleNewFunc() {
 	_, err := coro.NewFunc[string, uint32](examplebody.Collatz)
 	fmt.Println(err)
 
-	_, err = coro.NewFunc[[10]uint64, uint32](examplebody.Collatz)
+	_, err = coro.NewFunc[[1000]uint64, uint32](examplebody.Collatz)
 	fmt.Println(err)
 
 	_, err = coro.NewFunc[uint64, uint32](examplebody.Collatz, coro.FuncStack(64<<10),
@@ -89,7 +89,7 @@ func ExampleNewFunc() {
 	fmt.Println(err)
 	// Output:
 	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, C memory as a uintptr, or, in the argument of a Func, Go memory as a coro.Slice
-	// coro: NewFunc([10]uint64): has 80 bytes, and at most 48 fit: pass the address of C memory, or a handle, instead
+	// coro: NewFunc([1000]uint64): has 8000 bytes, and at most 4096 fit: have a coro.Slice in the argument, or pass the address of C memory, instead
 	// <nil>
 }
 

@@ -17,8 +17,11 @@ import (
 //	void body(void *arg, void *result);
 //
 // arg points to a copy of an A, result to a zeroed R; each is NULL for a type of no size. A and R
-// hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
-// memory as a uintptr, and document which side frees that memory. The zero Func is not usable.
+// hold no pointers but those of a [Slice] in A, and at most LargeBytes bytes each. More than
+// InlineBytes are kept in a block of C memory, which the library owns until the coroutine has
+// ended: [Func.Start], [Func.StartContext], [Func.Call] and [Func.CallN] start such a Func, and no
+// other call does. For more still, lend a Slice, or pass a handle or the address of C memory as a
+// uintptr, and document which side frees that memory. The zero Func is not usable.
 type Func[A, R any] struct {
 	spec core.Spec
 }
@@ -31,8 +34,9 @@ type FuncOption func(*funcConfig) error
 // funcConfig is what becomes of a Func.
 type funcConfig struct {
 	core.Spec
-	body core.Body
-	name string // "": none was given
+	body  core.Body
+	name  string      // "": none was given
+	terms *core.Terms // of its loan; nil: it has none
 }
 
 // FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax,
@@ -177,7 +181,7 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 			"does not go with so many others: a process has at most 512 brief functions"}
 	}
 	c.keepName()
-	return Func[A, R]{c.Spec}, nil
+	return Func[A, R]{c.finish()}, nil
 }
 
 // newFuncConfig is what entry and the types say.
@@ -196,14 +200,8 @@ func newFuncConfig(entry unsafe.Pointer, arg, result reflect.Type) (*funcConfig,
 				"for a C function x"}
 	}
 	c := &funcConfig{Spec: core.Spec{Fn: body.Fn, Class: classDefault}, body: body}
-	var err error
-	if c.ArgBytes, c.Loan, err = argument(arg); err != nil {
-		return nil, err
-	}
-	if c.ResultBytes, err = inlineBytes("NewFunc", result); err != nil {
-		return nil, err
-	}
-	if body.Described {
+	err := c.take(arg, result)
+	if err == nil && body.Described {
 		err = c.follow(arg, result)
 	}
 	return c, err
@@ -266,15 +264,20 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 	return f
 }
 
-func tooLarge(what string, t reflect.Type) error {
-	return &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
-		"pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
+// tooLarge is the error for a type of more than so many bytes.
+func tooLarge(what string, t reflect.Type, most int) error {
+	instead := "pass the address of C memory, or a handle, instead"
+	if most == LargeBytes {
+		instead = "have a coro.Slice in the argument, or pass the address of C memory, instead"
+	}
+	return &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: %s", t.Size(),
+		most, instead)}
 }
 
 // inlineBytes checks that a type can live in a record.
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
-		return 0, tooLarge(what, t)
+		return 0, tooLarge(what, t, InlineBytes)
 	}
 	if why := plain.Refusal(t); why != "" {
 		return 0, &OptionError{what, t, why}

@@ -23,7 +23,8 @@ const (
 	StackMin     = core.StackMin     // bytes of the smallest stack
 	StackMax     = core.StackMax     // bytes of the largest stack
 	StackDefault = core.StackDefault // bytes of a stack without another choice
-	InlineBytes  = core.InlineBytes  // most bytes of an argument, and of a result
+	InlineBytes  = core.InlineBytes  // most bytes of an argument, and of a result, in a record
+	LargeBytes   = core.LargeBytes   // the same, of a Func that is called, or started for a Task
 )
 
 // WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise:

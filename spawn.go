@@ -84,7 +84,7 @@ func fits(spec *core.Spec, s *Scheduler) error {
 // ErrNoMemory at the record limit; nothing was started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if f.spec.Loan != nil {
-		return cannotBorrow("Spawn")
+		return cannotLend("Spawn", f.spec.Loan)
 	}
 	if err := s.ready(&f.spec); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 // end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	if f.spec.Loan != nil {
-		return cannotBorrow("SpawnWait")
+		return cannotLend("SpawnWait", f.spec.Loan)
 	}
 	if ctx.Err() != nil {
 		return ctxerr.Of(ctx)
@@ -161,7 +161,7 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 // an *OptionError.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	if f.spec.Loan != nil {
-		return 0, cannotBorrow("SpawnN")
+		return 0, cannotLend("SpawnN", f.spec.Loan)
 	}
 	if err := s.ready(&f.spec); err != nil {
 		return 0, err
@@ -271,7 +271,7 @@ func (b *Batch[A, R]) open() error {
 		return nil
 	}
 	if b.f.spec.Loan != nil {
-		return cannotBorrow("Batch")
+		return cannotLend("Batch", b.f.spec.Loan)
 	}
 	if err := b.s.ready(&b.f.spec); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 		return f.startMember(g, arg)
 	}
 	if f.spec.Loan != nil { // somebody is to hear of the end
-		return f.startFor(startContext{ctx: background}, s, arg, false, nil)
+		return f.startFor(startContext{ctx: background}, s, &arg, false, nil)
 	}
 	if f.spec.Brief && f.spec.Flags == 0 {
 		if t, err := f.startHere(s, arg); t != nil || err != nil {
@@ -37,7 +37,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 		}
 	}
 	t := &Task[R]{s: s}
-	if err := f.launch(t, arg); err != nil {
+	if err := f.launch(t, &arg); err != nil {
 		return nil, err
 	}
 	t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
@@ -47,7 +47,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
 		// counted: its error cancels others
-		return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, arg,
+		return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, &arg,
 			g.s.paused, nil)
 	})
 }
@@ -73,7 +73,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	switch at {
 	case core.LendEnded:
 		t := &Task[R]{s: s, handle: Handle(l.Handle())}
-		t.result, t.err = ended[R](s, &l)
+		t.result, t.err = ended[R](s, &l, nil)
 		t.finished.Store(true)
 		return t, nil
 	case core.LendSuspended:
@@ -88,7 +88,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 }
 
 // launch starts the coroutine of t: with its id, if t is registered.
-func (f *Func[A, R]) launch(t *Task[R], arg A) error {
+func (f *Func[A, R]) launch(t *Task[R], arg *A) error {
 	if err := t.s.ready(&f.spec); err != nil {
 		return err
 	}
@@ -102,9 +102,10 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	}
 	var status core.Status
 	if t.registered {
-		t.join, status = p.StartFor(t.id, t.counted, &f.spec, unsafe.Pointer(&arg))
+		t.join, status = p.StartFor(t.id, t.counted, &f.spec,
+			f.spec.Loan.Arg(unsafe.Pointer(arg)))
 	} else {
-		t.join, status = p.Start(&f.spec, unsafe.Pointer(&arg))
+		t.join, status = p.Start(&f.spec, unsafe.Pointer(arg))
 	}
 	p.Release()
 	if status != core.OK {
@@ -120,9 +121,12 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 // and a worker sleeps, the start is a lend; without a Task and an error the coroutine has ended in
 // it.
 func (f Func[A, R]) startFor(
-	own startContext, s *Scheduler, arg A, counted bool, l *core.Lend,
+	own startContext, s *Scheduler, arg *A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
-	isOwn := f.makeLoan(&arg)
+	isOwn, err := f.makeLoan(arg)
+	if err != nil {
+		return nil, err
+	}
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: own.ctx},
 		hasDeadline: !own.deadline.IsZero()} // set before the poller has the task
 	t.borrow(f.spec.Loan)
@@ -135,7 +139,7 @@ func (f Func[A, R]) startFor(
 		t.giveBack(isOwn)
 		return nil, ErrNoMemory
 	}
-	at, err := f.launchHere(t, &arg, l)
+	at, err := f.launchHere(t, arg, l)
 	if at == core.LendNone {
 		err = f.launch(t, arg)
 	}
@@ -161,7 +165,7 @@ func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *core.Lend) (core.Outcome,
 	s.edge.Release()
 	t.isLent = true
 	t.mu.Unlock()
-	at := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
+	at := s.core.Lend(l, &f.spec, f.spec.Loan.Arg(unsafe.Pointer(arg)), t.id, false, helpsBriefly)
 	t.mu.Lock()
 	if at < 0 {
 		return at, statusError(core.Status(at), ofScheduler)
@@ -191,11 +195,11 @@ func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *core.Lend) (core.Outcome,
 // no error. The body may ask for the deadline, by coro_deadline. If the context has ended before,
 // StartContext returns its cause, and nothing was started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
-	return f.startWith(ctx, in, arg, nil)
+	return f.startWith(ctx, in, &arg, nil)
 }
 
 // startWith is StartContext; l is as of startFor.
-func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *core.Lend) (
+func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg *A, l *core.Lend) (
 	*Task[R], error,
 ) {
 	own, s, g, err := contextIn(ctx, in)
@@ -215,7 +219,7 @@ func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg A, l *core.Len
 }
 
 func (f Func[A, R]) startMemberContext(
-	ctx startContext, g *Group, arg A,
+	ctx startContext, g *Group, arg *A,
 ) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
 		return f.startBound(ctx.in(g), g.s, arg, g.s.paused, nil)
@@ -224,7 +228,7 @@ func (f Func[A, R]) startMemberContext(
 
 // startBound is startFor of a task that the end of ctx cancels.
 func (f Func[A, R]) startBound(
-	ctx startContext, s *Scheduler, arg A, counted bool, l *core.Lend,
+	ctx startContext, s *Scheduler, arg *A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
 	if ctx.ctx.Done() == nil {
 		return f.startFor(ctx, s, arg, counted, l)

@@ -306,16 +306,21 @@ func (t *Task[R]) releaseRecord() {
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
 func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Failure)) bool {
-	status, failure := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+	bytes := reflect.TypeFor[R]().Size()
+	inline := bytes
+	if t.loan.Large() {
+		inline = 0
+	}
+	status, failure := take(unsafe.Pointer(&t.result), inline)
 	if status == core.Busy {
 		return false
 	}
 	t.clean.Stop()
 	t.s.edge.Acquire()
-	if failure != nil {
-		t.err = newBodyError(failure)
-	} else {
-		t.err = statusError(status, ofScheduler)
+	t.loan.Name(failure)
+	t.err = errorOf(status, failure)
+	if t.loan.Large() && status == core.OK {
+		t.loan.Result(unsafe.Pointer(&t.result), bytes)
 	}
 	if t.loan != nil {
 		t.loan.End()

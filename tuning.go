@@ -26,6 +26,10 @@ const (
 	// values (docs/border.md; bench border, call-n).
 	callsAtOnce = 1 << 13
 
+	// callsBytes is the most bytes of values of such calls, where they are large: then fewer go
+	// together, but 512 of the largest.
+	callsBytes = 4 << 20
+
 	// spawnChunk is the most coroutines that one cgo call of SpawnN spawns: about 100 µs, in
 	// which the submitter is held (bench spawn).
 	spawnChunk = 1 << 16

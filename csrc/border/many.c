@@ -66,6 +66,8 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 {
 	struct coroi_one *one = argument(coroi_cold(me)->payload);
 
+	if (me->more & COROI_M_FAILED) /* told before what me had deferred ran */
+		return;
 	one->code = f.code;
 	one->text = f.text;
 	coroi_more_add(me, COROI_M_FAILED);

@@ -48,14 +48,14 @@ enum {
 struct coroi_many {
 	uint64_t fn;
 	uint32_t count;
-	uint32_t stride; /* bytes from one call to the next */
-	uint32_t arg_at; /* where in the payload the argument is */
-	uint8_t class, arg_bytes, result_bytes, unused;
+	uint32_t stride;                  /* bytes from one call to the next */
+	uint32_t arg_at;                  /* where in the payload the argument is */
+	uint16_t arg_bytes, result_bytes; /* up to CORO_LARGE_BYTES */
 	uint32_t left;   /* calls that have not ended, and one for the leader. Atomic */
 	uint32_t state;  /* COROI_MANY_CANCELED, COROI_MANY_LENDS. Atomic */
 	uint64_t waiter; /* the leader's record, while it waits. Atomic */
 	uint32_t failed; /* some status is not CORO_OK. Atomic, relaxed: read after the end */
-	uint32_t unused_too;
+	uint8_t class, unused[3];
 	unsigned char ones[]; /* [count] struct coroi_one, stride bytes apart */
 };
 

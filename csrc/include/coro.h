@@ -162,6 +162,7 @@ const char *coro_strerror(int status);
 typedef void (*coro_fn)(void *arg, void *result);
 
 #define CORO_INLINE_BYTES  48                /* most bytes of arg, and of result */
+#define CORO_LARGE_BYTES   4096              /* the same, of a CORO_BODY that Go starts */
 #define CORO_STACK_MIN     ((size_t)4 << 10) /* smallest stack, in bytes */
 #define CORO_STACK_MAX     ((size_t)8 << 20) /* largest stack, in bytes */
 #define CORO_STACK_DEFAULT ((size_t)16 << 10)

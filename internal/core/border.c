@@ -9,5 +9,6 @@
 #include "border/gocall.c"
 #include "border/goworker.c"
 #include "border/hooks.c"
+#include "border/large.c"
 #include "border/loop.c"
 #include "border/many.c"

@@ -7,8 +7,9 @@ import (
 )
 
 // A Loan is what a coroutine has of its caller's until it has ended: memory that it borrows, which
-// is pinned. A pinner that is dropped while it pins ends the process. So a loan that no frame of a
-// goroutine holds is in a table of this package (Keep), whatever becomes of tasks and schedulers.
+// is pinned; and a block of C's memory with its argument and its result, if one is large. A pinner
+// that is dropped while it pins ends the process. So a loan that no frame of a goroutine holds is
+// in a table of this package (Keep), whatever becomes of tasks and schedulers.
 //
 // The Loan of a Func has terms alone. Each coroutine has one of its own (For).
 type Loan struct {
@@ -16,18 +17,56 @@ type Loan struct {
 	pins           runtime.Pinner
 	live, kept     bool
 	next, previous *Loan // in the table
+	block          unsafe.Pointer
+	free           runtime.Cleanup // of the block
+	large          largeArg
+}
+
+// A largeArg is the struct coroi_large_arg of large.h.
+type largeArg struct {
+	arg, result unsafe.Pointer // in the block
+	fn          uintptr
 }
 
 // Terms say what an argument has of the caller's.
 type Terms struct {
 	Slices []uintptr // offsets of the addresses of what is borrowed
+
+	// Of a coroutine with a large argument or result: the function, and how many bytes they
+	// have. Large is false else, and the rest zero.
+	Large                 bool
+	Fn                    uintptr
+	ArgBytes, ResultBytes uintptr
+
+	pool sync.Pool // of Loans that have a block
 }
 
 // NewLoan is the Loan of a Func.
 func NewLoan(t *Terms) *Loan { return &Loan{terms: t} }
 
+// Enlarge changes the spec of a Func with a large argument or result, as its loan's terms say.
+func Enlarge(s *Spec) {
+	s.Fn, s.ArgBytes, s.ResultBytes = LargeBody, uint8(unsafe.Sizeof(largeArg{})), 0
+}
+
+// sizes is how many bytes the argument and the result have, and the function that is called.
+func (s *Spec) sizes() (fn, arg, result uintptr) {
+	if t := s.Loan.enlarged(); t != nil {
+		return t.Fn, t.ArgBytes, t.ResultBytes
+	}
+	return s.Fn, uintptr(s.ArgBytes), uintptr(s.ResultBytes)
+}
+
 // Borrows tells whether memory is borrowed.
 func (l *Loan) Borrows() bool { return l != nil && len(l.terms.Slices) > 0 }
+
+// enlarged is the terms, if argument or result are large; or else nil.
+func (l *Loan) enlarged() *Terms {
+	if l == nil || !l.terms.Large {
+		return nil
+	}
+	return l.terms
+}
 
 var (
 	loanPool = sync.Pool{New: func() any { return new(Loan) }}
@@ -38,18 +77,90 @@ var (
 	}
 )
 
+// blocksKept is how many blocks of C's memory there are before those that nobody needs are freed at
+// once, instead of when the garbage collector finds them: 4 to 32 MiB.
+const blocksKept = 4096
+
 // For is the loan of one coroutine, whose argument arg points to: from now on what it borrows is
-// pinned. The loan of a coroutine is itself.
+// pinned. The loan of a coroutine is itself. nil: there is no memory.
 func (l *Loan) For(arg unsafe.Pointer) *Loan {
-	if l == nil || l.live {
+	if l.live {
 		return l
 	}
-	own := l.Fresh()
-	own.Pin(arg)
+	if !l.terms.Large {
+		own := l.Fresh()
+		own.Pin(arg)
+		return own
+	}
+	own := l.terms.withBlock()
+	if own == nil {
+		return nil
+	}
+	own.Pin(arg) // before C has the addresses
+	t := own.terms
+	if t.ArgBytes > 0 {
+		copyBytes(own.large.arg, arg, t.ArgBytes)
+	}
 	return own
 }
 
-// Fresh is a loan on these terms that pins nothing yet.
+// copyBytes copies as bytes: C's memory may have old addresses, which a write barrier would look
+// at.
+func copyBytes(to, from unsafe.Pointer, n uintptr) {
+	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
+}
+
+// withBlock is a loan with a block whose result is zero. nil: there is no memory.
+func (t *Terms) withBlock() *Loan {
+	if l, _ := t.pool.Get().(*Loan); l != nil {
+		l.terms, l.live = t, true
+		if t.ResultBytes > 0 {
+			clear(unsafe.Slice((*byte)(l.large.result), t.ResultBytes))
+		}
+		return l
+	}
+	argAt := (t.ResultBytes + 15) &^ 15
+	block := AllocLarge(argAt + t.ArgBytes)
+	if block == nil {
+		return nil
+	}
+	l := &Loan{terms: t, live: true, block: block, large: largeArg{fn: t.Fn}}
+	if t.ArgBytes > 0 {
+		l.large.arg = unsafe.Add(block, argAt)
+	}
+	if t.ResultBytes > 0 {
+		l.large.result = block
+	}
+	l.free = runtime.AddCleanup(l, FreeLarge, uintptr(block))
+	return l
+}
+
+// Arg is what the coroutine is started with, whose argument arg points to.
+func (l *Loan) Arg(arg unsafe.Pointer) unsafe.Pointer {
+	if l.enlarged() == nil {
+		return arg
+	}
+	return unsafe.Pointer(&l.large)
+}
+
+// Large tells whether the result, and the argument, are in the loan.
+func (l *Loan) Large() bool { return l.enlarged() != nil }
+
+// Result copies n bytes of the result of a coroutine that has ended with one. The loan is large.
+func (l *Loan) Result(to unsafe.Pointer, n uintptr) {
+	if n > 0 {
+		copyBytes(to, l.large.result, n)
+	}
+}
+
+// Name gives a failure the function that has failed. f is nil, or what the core has told.
+func (l *Loan) Name(f *Failure) {
+	if t := l.enlarged(); t != nil && f != nil {
+		f.Fn = t.Fn
+	}
+}
+
+// Fresh is a loan on these terms that pins nothing yet, and has no block.
 func (l *Loan) Fresh() *Loan {
 	own := loanPool.Get().(*Loan)
 	own.terms, own.live = l.terms, true
@@ -98,9 +209,25 @@ func (l *Loan) End() {
 	if l.kept {
 		l.Unkeep()
 	}
-	l.pins.Unpin()
+	t := l.terms
+	if l.block != nil {
+		for _, at := range t.Slices {
+			*(*uintptr)(unsafe.Add(l.large.arg, at)) = 0
+		}
+	}
+	if len(t.Slices) > 0 {
+		l.pins.Unpin()
+	}
 	l.terms, l.live = nil, false
-	loanPool.Put(l)
+	switch {
+	case l.block == nil:
+		loanPool.Put(l)
+	case LargeBlocks() <= blocksKept:
+		t.pool.Put(l)
+	default:
+		l.free.Stop()
+		FreeLarge(uintptr(l.block))
+	}
 }
 
 // Loans is the number of loans in the table.

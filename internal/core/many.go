@@ -16,19 +16,20 @@ var ManyLeader = uintptr(unsafe.Pointer(C.coroi_many_lead))
 
 // NewMany makes n calls as spec says, whose arguments are zero. False: there is no memory.
 func NewMany(spec *Spec, n int) (Many, bool) {
-	up := func(n uint8) uintptr { return (uintptr(n) + 15) &^ 15 }
-	stride := (C.sizeof_struct_coroi_one + up(spec.ArgBytes) + up(spec.ResultBytes) + 15) &^ 15
+	fn, arg, result := spec.sizes()
+	up := func(n uintptr) uintptr { return (n + 15) &^ 15 }
+	stride := (C.sizeof_struct_coroi_one + up(arg) + up(result) + 15) &^ 15
 	crossing()
 	p := C.coroi_alloc(C.size_t(C.sizeof_struct_coroi_many+uintptr(n)*stride), 16)
 	if p == nil {
 		return Many{}, false
 	}
 	m := (*C.struct_coroi_many)(p)
-	m.fn = C.uint64_t(spec.Fn)
+	m.fn = C.uint64_t(fn)
 	m.count, m.left = C.uint32_t(n), C.uint32_t(n+1)
-	m.stride, m.arg_at = C.uint32_t(stride), C.uint32_t(up(spec.ResultBytes))
-	m.class, m.arg_bytes, m.result_bytes = C.uint8_t(spec.Class), C.uint8_t(spec.ArgBytes),
-		C.uint8_t(spec.ResultBytes)
+	m.stride, m.arg_at = C.uint32_t(stride), C.uint32_t(up(result))
+	m.class, m.arg_bytes, m.result_bytes = C.uint8_t(spec.Class), C.uint16_t(arg),
+		C.uint16_t(result)
 	if spec.Loan.Borrows() {
 		m.state = C.COROI_MANY_LENDS
 	}

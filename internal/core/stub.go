@@ -37,6 +37,7 @@ const (
 	InlineBytes               = 48
 	Invalid         Status    = -1
 	JoinLender      uint32    = 268435455
+	LargeBytes                = 4096
 	LendCalls       Outcome   = 2
 	LendEnded       Outcome   = 0
 	LendNone        Outcome   = 3
@@ -267,10 +268,12 @@ type (
 )
 
 var (
+	LargeBody  uintptr
 	LoopLeader uintptr
 	ManyLeader uintptr
 )
 
+func AllocLarge(bytes uintptr) unsafe.Pointer                        { return nil }
 func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
 func AskBody() unsafe.Pointer                                        { return nil }
 func Cancel(handle uint64) Status                                    { return Again }
@@ -283,9 +286,11 @@ func DrainActor(a uint64) Status                                     { return Ag
 func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
+func FreeLarge(p uintptr)                                            {}
 func FunctionName(fn uintptr) string                                 { return "" }
 func Functions() map[uintptr]string                                  { return nil }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
+func LargeBlocks() int                                               { return 0 }
 func LateFunctions() int                                             { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }

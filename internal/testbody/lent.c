@@ -1,5 +1,7 @@
 #include "lent.h"
 
+#include <string.h>
+
 CORO_BODY(testbody_add_bytes, struct testbody_add_bytes, uint64_t, 0)
 {
 	const uint8_t *from = arg->from.at;
@@ -70,4 +72,87 @@ CORO_BODY(testbody_lent_both, struct testbody_lent, int64_t, 0)
 		arg->id, &both, sizeof both, NULL, 0, NULL);
 	if (own[0] != (uint8_t)(1 + arg->by))
 		*result = 1;
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void turn(const struct testbody_large *arg, struct testbody_large *result)
+{
+	for (int i = 0; i < 31; i++)
+		result->n[i] += arg->n[30 - i] + 1;
+}
+
+CORO_BODY(testbody_large, struct testbody_large, struct testbody_large, 0)
+{
+	switch (arg->what) {
+	case TESTBODY_LARGE_FAILS_LATE:
+		coro_defer(nothing, NULL);
+		/* fallthrough */
+	case TESTBODY_LARGE_FAILS:
+		memset(result, 1, sizeof *result);
+		coro_fail(7, "too large");
+		break;
+	case TESTBODY_LARGE_ABORTS:
+		memset(result, 1, sizeof *result);
+		coro_abort();
+		break;
+	case TESTBODY_LARGE_PARKS:
+		if (coro_park() == CORO_ECANCELED)
+			return;
+		break;
+	case TESTBODY_LARGE_STAYS:
+		while (coro_park())
+			coro_yield();
+		break;
+	}
+	turn(arg, result);
+	if (arg->what == TESTBODY_LARGE_EXITS)
+		coro_exit_finished();
+}
+
+CORO_BODY(testbody_huge, struct testbody_huge, struct testbody_huge, 0)
+{
+	for (int i = 0; i < 512; i++)
+		result->n[i] += arg->n[i] + 1;
+}
+
+CORO_BODY(testbody_sum_of_large, struct testbody_large, uint64_t, 0)
+{
+	for (int i = 0; i < 31; i++)
+		*result += arg->n[i];
+}
+
+CORO_BODY(testbody_spread, uint64_t, struct testbody_huge, 0)
+{
+	for (int i = 0; i < 512; i++)
+		result->n[i] += *arg;
+}
+
+CORO_BODY(testbody_copies_bytes, struct testbody_large_bytes, uint64_t, 0)
+{
+	const uint8_t *from = arg->from.at;
+	uint8_t *to = arg->to.at;
+
+	for (; *result < arg->from.n && !coro_canceled(); ++*result) {
+		to[*result] = (uint8_t)(from[*result] + arg->n[5]);
+		coro_yield();
+	}
+}
+
+CORO_BODY(testbody_starts_large, coro_none, struct testbody_statuses, 0)
+{
+	struct testbody_large all = {0};
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
+	coro_handle h;
+	int code;
+
+	result->spawn_all = coro_spawn(testbody_sum_of_large, &all, sizeof all);
+	if (coro_spawn_attr(&attr, testbody_sum_of_large, &all, 8, &h) == CORO_OK) {
+		result->join = coro_join(h, NULL, 0);
+		coro_join_error(&code, result->text, sizeof result->text);
+		result->code = code;
+	}
 }

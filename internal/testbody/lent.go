@@ -14,6 +14,25 @@ var (
 	AddBytesSlowly = unsafe.Pointer(&C.testbody_add_bytes_slowly_body)
 	Lent           = unsafe.Pointer(&C.testbody_lent_body)
 	LentBoth       = unsafe.Pointer(&C.testbody_lent_both_body)
+
+	Large       = unsafe.Pointer(&C.testbody_large_body)
+	Huge        = unsafe.Pointer(&C.testbody_huge_body)
+	SumOfLarge  = unsafe.Pointer(&C.testbody_sum_of_large_body)
+	Spread      = unsafe.Pointer(&C.testbody_spread_body)
+	CopiesBytes = unsafe.Pointer(&C.testbody_copies_bytes_body)
+
+	StartsLarge = unsafe.Pointer(&C.testbody_starts_large_body)
+)
+
+// What Large is asked to do.
+const (
+	LargeTurns = iota
+	LargeFails
+	LargeAborts
+	LargeExits
+	LargeParks
+	LargeStays
+	LargeFailsLate
 )
 
 // What testbody_lent does.

@@ -46,4 +46,43 @@ struct testbody_lent_both {
 };
 CORO_DECLARE_BODY(testbody_lent_both);
 
+/* Large bodies. large: what it is asked to do, after it has looked at its argument. */
+struct testbody_large {
+	uint64_t what; /* TESTBODY_LARGE_... */
+	uint64_t n[31];
+};
+
+struct testbody_huge {
+	uint64_t n[512];
+};
+
+enum {
+	TESTBODY_LARGE_TURNS, /* each number comes back from the other end, plus one */
+	TESTBODY_LARGE_FAILS, /* by coro_fail; 7, "too large" */
+	TESTBODY_LARGE_ABORTS,
+	TESTBODY_LARGE_EXITS,      /* by coro_exit_finished, with a result */
+	TESTBODY_LARGE_PARKS,      /* until it is woken, or canceled: then it returns at once */
+	TESTBODY_LARGE_STAYS,      /* the same, and it heeds no cancel */
+	TESTBODY_LARGE_FAILS_LATE, /* it has deferred something, and fails */
+};
+
+CORO_DECLARE_BODY(testbody_large);        /* struct testbody_large: the same */
+CORO_DECLARE_BODY(testbody_huge);         /* struct testbody_huge: the same, each number plus one */
+CORO_DECLARE_BODY(testbody_sum_of_large); /* struct testbody_large: uint64_t, the sum of n */
+CORO_DECLARE_BODY(testbody_spread);       /* uint64_t: struct testbody_huge, all of them that */
+
+struct testbody_large_bytes {
+	uint64_t n[6];
+	coro_bytes from, to;
+};
+
+CORO_DECLARE_BODY(testbody_copies_bytes); /* adds n[5] to each, one a turn; how many */
+
+/* starts_large: what coro_spawn_attr and coro_join return of one that spawns testbody_sum_of_large. */
+struct testbody_statuses {
+	int32_t spawn_all, join, code;
+	char text[36];
+};
+CORO_DECLARE_BODY(testbody_starts_large);
+
 #endif
