@@ -162,6 +162,7 @@ const char *coro_strerror(int status);
 typedef void (*coro_fn)(void *arg, void *result);
 
 #define CORO_INLINE_BYTES  48                /* most bytes of arg, and of result */
+#define CORO_LARGE_BYTES   4096              /* the same, of a CORO_BODY that Go starts */
 #define CORO_STACK_MIN     ((size_t)4 << 10) /* smallest stack, in bytes */
 #define CORO_STACK_MAX     ((size_t)8 << 20) /* largest stack, in bytes */
 #define CORO_STACK_DEFAULT ((size_t)16 << 10)
@@ -703,7 +704,7 @@ struct coro_body_desc {
 
 /*
  * CORO_BODY - define a body: a function that a coroutine runs, with the types of its argument and
- * of its result, of at most CORO_INLINE_BYTES bytes each. coro_none says that there is none.
+ * of its result, of at most CORO_LARGE_BYTES bytes each. coro_none says that there is none.
  *
  *	CORO_BODY(add, struct add_arg, int64_t, CORO_BRIEF)
  *	{
@@ -719,6 +720,12 @@ struct coro_body_desc {
  *   flags      0, CORO_DENSE, CORO_BRIEF or both. What starts the body in C does not look at them.
  *   Types      have a name without brackets: arrays and pointers to functions need a typedef. The
  *              alignment is at most 16.
+ *
+ * A type of more than CORO_INLINE_BYTES bytes makes the body large: Go alone starts it, and keeps
+ * argument and result in memory of its own until the coroutine has ended (Func.Start, Func.Call and
+ * their like). What coro_spawn starts has no such memory. So there add, as a coro_fn, does nothing
+ * but to fail, as by coro_fail, with the code CORO_ETOOBIG. In C spawn a function that is given the
+ * address of its memory; a body that Go starts may call the same.
  *
  * The body may do what any coro_fn may, call setjmp too. It takes one jump more where the compiler
  * does not put it into add.
@@ -745,20 +752,29 @@ struct coro_body_desc {
 	CORO_ASSERT((stack_bytes) == 0 || ((size_t)(stack_bytes) >= CORO_STACK_MIN &&           \
 					   (size_t)(stack_bytes) <= CORO_STACK_MAX),            \
 		    "the stack of " #name " is from CORO_STACK_MIN to CORO_STACK_MAX");         \
-	void name(void *arg, void *result)                                                      \
+	static CORO_UNUSED void coro_large_##name(void *arg, void *result)                      \
 	{                                                                                       \
 		CORO_CATCH(coro_typed_##name((arg_type *)arg, (result_type *)result))           \
 	}                                                                                       \
-	struct coro_body_desc name##_body = {CORO_BODY_MAGIC,                                   \
-					     name,                                              \
-					     #name,                                             \
-					     (size_t)(stack_bytes),                             \
-					     (uint32_t)(flags),                                 \
-					     (uint16_t)CORO_BYTES_OF(arg_type),                 \
-					     (uint16_t)CORO_ALIGN_OF(arg_type),                 \
-					     (uint16_t)CORO_BYTES_OF(result_type),              \
-					     (uint16_t)CORO_ALIGN_OF(result_type),              \
-					     0};                                                \
+	void name(void *arg, void *result)                                                      \
+	{                                                                                       \
+		if (CORO_IS_LARGE(arg_type, result_type)) {                                     \
+			coro_fail(CORO_ETOOBIG, #name CORO_LARGE_TEXT);                         \
+			return;                                                                 \
+		}                                                                               \
+		CORO_CATCH(coro_typed_##name((arg_type *)arg, (result_type *)result))           \
+	}                                                                                       \
+	struct coro_body_desc name##_body = {                                                   \
+		CORO_BODY_MAGIC,                                                                \
+		CORO_IS_LARGE(arg_type, result_type) ? coro_large_##name : name,                \
+		#name,                                                                          \
+		(size_t)(stack_bytes),                                                          \
+		(uint32_t)(flags),                                                              \
+		(uint16_t)CORO_BYTES_OF(arg_type),                                              \
+		(uint16_t)CORO_ALIGN_OF(arg_type),                                              \
+		(uint16_t)CORO_BYTES_OF(result_type),                                           \
+		(uint16_t)CORO_ALIGN_OF(result_type),                                           \
+		0};                                                                             \
 	static void coro_typed_##name(CORO_UNUSED arg_type *arg, CORO_UNUSED result_type *result)
 
 /* CORO_DECLARE_BODY - declare a body that another file defines, as in a header:
@@ -798,10 +814,19 @@ struct coro_body_desc {
 #define CORO_CATCH(call) call;
 #endif
 
-#define CORO_ASSERT_TYPE(type, what)                                                            \
-	CORO_ASSERT(CORO_IS_TYPE(type), what " is coro_none, not void, if there is none");      \
-	CORO_ASSERT(CORO_BYTES_OF(type) <= CORO_INLINE_BYTES,                                   \
-		    what " has more bytes than CORO_INLINE_BYTES: give the address of memory"); \
+/* A body that no coro_fn of C's can be: see CORO_BODY. */
+#define CORO_IS_LARGE(arg_type, result_type)            \
+	(CORO_BYTES_OF(arg_type) > CORO_INLINE_BYTES || \
+	 CORO_BYTES_OF(result_type) > CORO_INLINE_BYTES)
+#define CORO_LARGE_TEXT                                                                   \
+	" has an argument or a result of more than CORO_INLINE_BYTES: only Go starts it." \
+	" In C spawn a function that is given the address of its memory"
+
+#define CORO_ASSERT_TYPE(type, what)                                                         \
+	CORO_ASSERT(CORO_IS_TYPE(type), what " is coro_none, not void, if there is none");   \
+	CORO_ASSERT(CORO_BYTES_OF(type) <= CORO_LARGE_BYTES,                                 \
+		    what " has more bytes than CORO_LARGE_BYTES: give a coro_bytes, or the " \
+			 "address of memory");                                               \
 	CORO_ASSERT(CORO_ALIGN_OF(type) <= 16, what " is aligned to more than 16")
 
 #ifdef __cplusplus
