@@ -87,7 +87,7 @@ func newGoType[T any](what string, isArg bool) (offload.Type, error) {
 		_, why = plain.Slices(t)
 	}
 	if why != "" {
-		return offload.Type{}, &OptionError{what, t, why}
+		return offload.Type{}, &OptionError{what, t, why + "; any number of bytes is a []byte"}
 	}
 	return offload.Type{Bytes: t.Size()}, nil
 }
