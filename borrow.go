@@ -148,6 +148,9 @@ func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (r
 	}()
 	var l core.Lend
 	at, err := s.lend(ctx, &f.spec, f.spec.Loan.Arg(unsafe.Pointer(arg)), &l)
+	if at == core.LendEnded {
+		return ended[R](s, &l, f.spec.Loan)
+	}
 	_, r, err = f.callOn(ctx, s, arg, &l, at, err, nil)
 	return r, err
 }

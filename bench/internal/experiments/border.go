@@ -30,14 +30,17 @@ var borderFewer = 1
 var briefBody []coro.FuncOption
 
 // borderCalls are the rows of Func.Call, and borderCallsBusy those of borderBusy: see
-// border_call.go.
-var borderCalls, borderCallsBusy func() []harness.Row
+// border_call.go. borderLent are those of arguments that lend, or are large: see border_lent.go.
+var borderCalls, borderCallsBusy, borderLent func() []harness.Row
 
 // border is the price of the border between Go and C.
 func border() *harness.Experiment {
 	list := rows(borderCgo(), borderStarts(), borderEchoes(), borderWakes(), borderCrowds())
 	if borderCalls != nil {
 		list = rows(list, borderCalls())
+	}
+	if borderLent != nil {
+		list = rows(list, borderLent())
 	}
 	return &harness.Experiment{
 		Name:  "border",
@@ -51,7 +54,9 @@ wake: from C, a call each millisecond until Go runs: an offloaded call until its
 and a callback until a goroutine has received what the callback sends.
 1x, 8x: goroutines that call at once. handler: an HTTP server that calls for each request, from 8
 connections of a client in the same process. children: a body spawns 1000 children of 1 us and joins
-them, in the time that it takes itself, or a loop in C.`,
+them, in the time that it takes itself, or a loop in C.
+slice: the argument lends 4096 bytes of Go's; of call-n, 64 bytes each. 256 bytes: the argument has
+so many. crowd: 8 goroutines at once, which lend the same memory.`,
 		Metrics: borderMetrics,
 		Rows:    list,
 	}

@@ -123,6 +123,8 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"border", "coro", "start-wait", 1, 1, []string{"ns_per_op"}},
 		{"border", "coro", "start-wait plain cold", 1, 1, []string{"p50_ns", "p99_ns"}},
 		{"border", "coro", "echo", 1, 1, []string{"ns_per_op"}},
+		{"border", "coro", "call slice", 1, 1, []string{"ns_per_op"}},
+		{"border", "coro", "call 256 bytes", 1, 1, []string{"ns_per_op"}},
 		{"border", "coro", "wake offload", 1, 1, []string{"p50_ns"}},
 		{"border", "cgo", "8x5us", 2, 8, []string{"per_second", "p99_ns"}},
 		{"border", "cgo", "handler", 2, 8, []string{"per_second", "p50_ns", "p99_ns",
