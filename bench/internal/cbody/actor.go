@@ -37,6 +37,23 @@ type Actors struct{ Program, N int64 }
 // Idle is N actors, each of which gets Burst messages before the next comes to be.
 type Idle struct{ N, Burst int64 }
 
+// AskStart asks eight actors: Asks; result int64: how long that took, ns.
+var AskStart = unsafe.Pointer(C.cb_ask_start)
+
+// What Asks does.
+const (
+	AskEach = int32(C.CB_ASK_EACH) // one actor after the other
+	AskLend = int32(C.CB_ASK_LEND) // the same, and the questions lend
+	AskAll  = int32(C.CB_ASK_ALL)
+)
+
+// Asks asks each actor N times. Worker is theirs: its number and 1, or 0: where they are woken.
+type Asks struct {
+	How    int32
+	Worker uint32
+	N      int64
+}
+
 // ActorsOutside sends n messages to each actor of FJThrput, which ActorStart has made, by this
 // thread, `batch` at a time, and is how long it took until all were handled.
 func ActorsOutside(n, batch int) (time.Duration, error) {

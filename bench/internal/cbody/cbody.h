@@ -269,6 +269,19 @@ int64_t cb_actor_outside(int64_t n, int64_t batch);
 void cb_actor_idle(void *arg, void *result);
 int64_t cb_actor_woken(void);
 
+/* --------------------------------------------------------------------------------------- ask.c
+ * cb_ask_start (arg: struct cb_asks) asks eight actors n times each; result: int64_t, ns. worker:
+ * theirs, as coro_actor_spawn_on has it. */
+enum cb_ask_how { CB_ASK_EACH, CB_ASK_LEND, CB_ASK_ALL };
+
+struct cb_asks {
+	int32_t how;
+	uint32_t worker;
+	int64_t n;
+};
+
+void cb_ask_start(void *arg, void *result);
+
 /* -------------------------------------------------------------------------------------- sync.c
  * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times.
  * cb_ring_start has n members, CB_RING in each ring, each with a semaphore of its own; in each ring

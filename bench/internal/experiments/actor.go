@@ -71,6 +71,7 @@ func actors() *harness.Experiment {
 				goProgram(sysFairGo, p.name, workers, p.n, openRefs(workers)))
 		}
 	}
+	list = append(list, askRows()...)
 	list = append(list, idleActors(), burstActors(), idleGoroutines(), idleRefs(1), idleRefs(1000))
 	list = append(list, actorFairness()...)
 	return &harness.Experiment{
@@ -81,6 +82,8 @@ each, or of a place for each actor if that is more, in ns a message. The program
 100 actors send to one. fjthrput: one thread outside sends to 60 actors, one message at a time, or 64
 ("batch"); brief: the actors are declared so, and run on that thread. ask1, ask64: 1 or 64 goroutines
 ask an actor each, or a goroutine by a pair of channels with a time-out, and wait for the answer.
+ask8: a coroutine asks eight actors, one after the other, or all at once, in ns a question: on its
+worker, or on the other one.
 idle: growth of VmRSS + VmPTE for an actor that has handled one message; burst: 1000 messages, all
 at once. Neither has a state. Measure them alone: what one row has mapped, the next one uses again.
 newcomer, harmonic: as in experiment fair, with actors; a newcomer is idle until its token comes.
@@ -106,6 +109,28 @@ of all threads.`,
 			},
 		},
 	}
+}
+
+// askRows are a coroutine that asks eight actors.
+func askRows() (list []harness.Row) {
+	const n, actors = 50_000, 8
+	ask := coro.MustFunc[cbody.Asks, int64](cbody.AskStart).OnWorker(0)
+	for _, workers := range []int{1, 2} {
+		for _, row := range []struct {
+			name string
+			how  int32
+		}{{"ask8", cbody.AskEach}, {"ask8 lend", cbody.AskLend}, {"ask8 all", cbody.AskAll}} {
+			of := cbody.Asks{How: row.how, N: int64(n / actorScale)}
+			if workers > 1 {
+				of.Worker = uint32(workers)
+			}
+			list = append(list, harness.Row{System: sysFairC, Variant: row.name,
+				Workers: workers, N: actors, Open: onScheduler(
+					perMessage(resultNS(ask, of, actors*n/actorScale)),
+					coro.WithWorkers(workers))})
+		}
+	}
+	return list
 }
 
 func messageNS(d time.Duration, n int) harness.Values {
