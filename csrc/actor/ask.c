@@ -457,10 +457,13 @@ static int refuse_all(coro_ask *asks, size_t n, int status)
 
 int coro_actor_ask_all(coro_ask *asks, size_t n, uint64_t deadline)
 {
-	struct several x = {.asks = asks, .n = n};
+	struct several x; /* half a KiB, most of it not used */
 
 	if ((n && !asks) || n > CORO_ASKS_MOST)
 		return CORO_EINVAL;
+	x.asks = asks;
+	x.n = n;
+	x.lends = false;
 	for (size_t i = 0; i < n; i++) {
 		if (asks[i].flags & ~CORO_ASK_LENDS)
 			return refuse_all(asks, n, CORO_EINVAL);
