@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -136,20 +137,31 @@ func (f *Func[A, R]) makeLoan(arg *A) (made bool, _ error) {
 	return own != before, nil
 }
 
-// callBorrowing is Call of a Func that has a loan.
+// callBorrowing is Call of a Func that has a loan. As long as a lend runs the coroutine, this frame
+// has the pins; a loan has them from then on.
 func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (r R, err error) {
-	if _, err := f.makeLoan(arg); err != nil {
-		return r, err
-	}
+	ofFunc := f.spec.Loan
+	var pins runtime.Pinner
 	defer func() {
-		if f.spec.Loan != nil { // no task has it
+		pins.Unpin()
+		if f.spec.Loan != ofFunc && f.spec.Loan != nil { // no task has it
 			f.spec.Loan.End()
 		}
 	}()
+	large := ofFunc.Large()
+	if !large {
+		ofFunc.PinBy(&pins, unsafe.Pointer(arg))
+	} else if _, err := f.makeLoan(arg); err != nil {
+		return r, err
+	}
 	var l core.Lend
 	at, err := s.lend(ctx, &f.spec, f.spec.Loan.Arg(unsafe.Pointer(arg)), &l)
 	if at == core.LendEnded {
 		return ended[R](s, &l, f.spec.Loan)
+	}
+	if !large {
+		f.spec.Loan = ofFunc.With(pins)
+		pins = runtime.Pinner{}
 	}
 	_, r, err = f.callOn(ctx, s, arg, &l, at, err, nil)
 	return r, err

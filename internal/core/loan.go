@@ -167,13 +167,23 @@ func (l *Loan) Fresh() *Loan {
 	return own
 }
 
-// Pin pins what an argument borrows. Memory that is none of Go's stays as it is.
-func (l *Loan) Pin(arg unsafe.Pointer) {
+// Pin pins what an argument borrows.
+func (l *Loan) Pin(arg unsafe.Pointer) { l.PinBy(&l.pins, arg) }
+
+// PinBy has pins pin what an argument borrows. Memory that is none of Go's stays as it is.
+func (l *Loan) PinBy(pins *runtime.Pinner, arg unsafe.Pointer) {
 	for _, at := range l.terms.Slices {
 		if p := *(*unsafe.Pointer)(unsafe.Add(arg, at)); p != nil {
-			l.pins.Pin(p)
+			pins.Pin(p)
 		}
 	}
+}
+
+// With is a loan on these terms that has what was pinned, and no block.
+func (l *Loan) With(pins runtime.Pinner) *Loan {
+	own := l.Fresh()
+	own.pins = pins
+	return own
 }
 
 // Keep puts the loan into the table, until its End.
