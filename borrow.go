@@ -194,9 +194,10 @@ func (t *Task[R]) giveBack(over bool) {
 	t.loan = nil
 }
 
-// awaitHere waits for the end of a task that borrows, and which a caller in a bubble cannot leave: a
-// mutex is none of the bubble's.
-func (t *Task[R]) awaitHere() {
+// endHere cancels the coroutine, and waits for its end, in a bubble too: a mutex is none of the
+// bubble's.
+func (t *Task[R]) endHere() {
+	t.Cancel()
 	var over sync.Mutex
 	over.Lock()
 	t.whenDone(over.Unlock)

@@ -228,8 +228,7 @@ func (s *Scheduler) leave(own startContext, l *core.Lend, at core.Outcome, loan 
 	}
 	own.drop()
 	if t.borrows {
-		t.Cancel()
-		t.awaitHere()
+		t.endHere()
 	}
 	if left != nil {
 		left(t)

@@ -102,8 +102,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			t.whenDone(free)
 			return
 		}
-		t.Cancel()
-		t.awaitHere()
+		t.endHere()
 		free()
 	}
 	s.leaders.Add(1)
@@ -118,7 +117,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 		return nil, err
 	case err != nil:
 		if t != nil {
-			t.awaitHere()
+			t.endHere() // it is canceled by now
 		}
 		free()
 		return nil, err

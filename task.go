@@ -80,9 +80,9 @@ func (t *Task[R]) spin() {
 // StartContext, if that context has ended, its cause), ErrNoMemory if the coroutine never got a
 // stack, ErrStale if a C body has joined it; then the result is zero. Wait may also return ErrBusy,
 // if a C body waits for the coroutine now, or the cause, if the context ends first: then the
-// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function that the
-// coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks of the
-// scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
+// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function
+// that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks
+// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 //
 // A coroutine that borrows memory (see [Slice]) is canceled when the context ends, or by a Wait in a
 // bubble of testing/synctest, and Wait returns at its end: with the cause, or ErrBubble, unless the
@@ -97,8 +97,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	over := false
 	if err != nil {
 		if err == ErrBubble && t.borrows && !t.isCaller() {
-			t.Cancel()
-			t.awaitHere()
+			t.endHere()
 		}
 		return zero, err
 	}
@@ -336,8 +335,9 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 }
 
 // Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
-// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on, but
-// one that borrows memory (see [Slice]) is canceled, and Await returns at its end. Await of the coroutine's own task is ErrInside.
+// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+// But a t that borrows memory (see [Slice]) is canceled, and Await returns at its end. Await of the
+// coroutine's own task is ErrInside.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {

@@ -32,11 +32,11 @@ func (k Kind) OnWorker(i int) Kind {
 
 // Spawn makes an actor of s, of the kind k. state is what its behaviour is called with: C's memory,
 // or nil, which the kind's `end` may free. It is the caller's where Spawn returns an error. An
-// actor that has no message needs nothing, and ends by Stop or Drain, or with s. Spawn waits for nobody,
-// and costs about a cgo call.
+// actor that has no message needs nothing, and ends by Stop or Drain, or with s. Spawn never
+// blocks, and costs about a cgo call.
 //
-// Errors: coro.ErrClosed, coro.ErrNoMemory, and a *coro.OptionError for a kind that is none, and for
-// a worker that s has not.
+// Errors: coro.ErrClosed, coro.ErrNoMemory, and a *coro.OptionError for a kind that is none, and
+// for a worker that s has not.
 func (k Kind) Spawn(s *coro.Scheduler, state unsafe.Pointer) (Actor, error) {
 	if k.kind == nil {
 		return 0, refused("actorc.Kind.Spawn", nil, "needs a kind: use KindOf with the address "+
