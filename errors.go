@@ -192,10 +192,10 @@ type BlockedCoroutine struct {
 	Worker int // the number of its home worker; -1: it has a Go body, which has none
 
 	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep",
-	// "call" (of a Go function), "blocking call", "send", "receive", "select", "select with a
-	// descriptor", "input", "output", "semaphore", "mutex", "read lock", "write lock",
-	// "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or "await" for every
-	// other wait.
+	// "call" (of a Go function), "blocking call", "send", "receive", "stream read", "stream
+	// write", "select", "select with a descriptor", "input", "output", "semaphore", "mutex",
+	// "read lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body:
+	// "park", or "await" for every other wait.
 	Waits  string
 	Daemon bool // see Func.Daemon
 }

@@ -20,6 +20,7 @@
  *   coro_sync.h       where coroutines and threads wait for each other: semaphores, locks,
  *                     channels, select, scopes; no-wait and finite-wait sections; calls
  *                     that block
+ *   coro_stream.h     streams of bytes between Go and C, and between coroutines
  *   coro_go.h         calls into Go, and coroutines with a Go body
  *   coro_scheduler.h  schedulers: made, run, looked at and closed; Go does this for Go programs
  *   coro_dispatch.h   the third layer
@@ -653,6 +654,7 @@ int coro_shield_end(void);
 #include "coro_body.h"
 #include "coro_fork.h"
 #include "coro_sync.h"
+#include "coro_stream.h"
 #include "coro_go.h"
 #include "coro_scheduler.h"
 #include "coro_dispatch.h"

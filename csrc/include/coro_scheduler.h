@@ -147,6 +147,8 @@ int coro_scheduler_host_leave(coro_scheduler *s);
 	X(ONCE, 'o', "once")                          \
 	X(SEND, '>', "send")                          \
 	X(RECEIVE, '<', "receive")                    \
+	X(STREAM_READ, 'R', "stream read")            \
+	X(STREAM_WRITE, 'W', "stream write")          \
 	X(SELECT, '?', "select")                      \
 	X(SELECT_FD, 'S', "select with a descriptor") \
 	X(INPUT, 'I', "input")                        \

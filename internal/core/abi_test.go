@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "cd59f5329582b12d"
+	abiHash    = "36188ceca9f5d516"
 )
 
 var (

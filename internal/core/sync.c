@@ -15,4 +15,5 @@
 #include "sync/scope.c"
 #include "sync/select.c"
 #include "sync/sem.c"
+#include "sync/stream.c"
 #include "sync/waitq.c"

@@ -1,0 +1,512 @@
+/*
+ * t_stream.c - streams: each byte arrives once and in order; ends, codes, deadlines and cancels.
+ */
+#include "dense_bodies.h"
+
+#include "sync/stream.h"
+
+#include <string.h>
+
+static uint64_t done;
+
+/* byte_at - the byte at a position of every stream of these tests. */
+static unsigned char byte_at(uint64_t at)
+{
+	uint64_t x = (at + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (unsigned char)(x >> 40 ^ x >> 56);
+}
+
+static void fill(unsigned char *to, uint64_t at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = byte_at(at + i);
+}
+
+static void check_bytes(const unsigned char *got, uint64_t at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (got[i] != byte_at(at + i))
+			CHECK_EQ(got[i], byte_at(at + i));
+}
+
+static coro_stream *ends[2];
+
+static void open_stream(size_t bytes)
+{
+	CHECK_EQ(coro_stream_new(&ends[0], &ends[1], bytes), CORO_OK);
+	done = 0;
+}
+
+static void free_stream(void)
+{
+	CHECK_EQ(coro_stream_free(ends[0]), CORO_OK);
+	CHECK_EQ(coro_stream_free(ends[1]), CORO_OK);
+}
+
+static int64_t read_now(coro_stream *s, void *to, size_t n)
+{
+	return coro_stream_read(s, to, n, 0);
+}
+
+static int64_t write_now(coro_stream *s, const void *from, size_t n)
+{
+	return coro_stream_write(s, from, n, 0);
+}
+
+/* -------------------------------------------------------------------------------- without waits */
+
+TEST(stream_arguments)
+{
+	coro_stream *a, *b;
+	char c = 0;
+
+	CHECK_EQ(coro_stream_new(NULL, &b, 1), CORO_EINVAL);
+	CHECK_EQ(coro_stream_new(&a, NULL, 1), CORO_EINVAL);
+	CHECK_EQ(coro_stream_new(&a, &b, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_new(&a, &b, CORO_STREAM_BYTES_MAX + 1), CORO_EINVAL);
+	CHECK_EQ(coro_stream_new(&a, &b, CORO_STREAM_BYTES_MAX), CORO_OK); /* not allocated yet */
+	CHECK_EQ(coro_stream_read(NULL, &c, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_read(a, NULL, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_write(NULL, &c, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_write(a, NULL, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_read(a, NULL, 0, 0), 0);
+	CHECK_EQ(coro_stream_write(a, NULL, 0, 0), 0);
+	CHECK_EQ(coro_stream_close(NULL, CORO_STREAM_IN, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_close(a, 0, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_close(a, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_close(a, 0x100, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_close(a, 0x107, 0), CORO_EINVAL);
+	CHECK_EQ(coro_stream_close(a, CORO_STREAM_IN, 1), CORO_EINVAL);
+	CHECK_EQ(coro_stream_free(NULL), CORO_OK);
+	CHECK_EQ(coro_stream_free(a), CORO_OK);
+	CHECK_EQ(coro_stream_free(b), CORO_OK);
+}
+
+/* All sizes of reads and writes, around all places of the ring. */
+TEST(stream_bytes_go_around)
+{
+	unsigned char from[64], to[64];
+	uint64_t sent = 0, got = 0, seed = 7;
+
+	open_stream(20); /* 32 */
+	for (int i = 0; i < 20000; i++) {
+		size_t n = rnd(&seed) % 40, room = 32 - (sent - got);
+		if (i % 2) {
+			fill(from, sent, n);
+			int64_t k = write_now(ends[0], from, n);
+			CHECK_EQ(k, n && !room ? CORO_ETIMEDOUT : (int64_t)(n < room ? n : room));
+			sent += k > 0 ? (uint64_t)k : 0;
+		} else {
+			size_t have = sent - got;
+			int64_t k = read_now(ends[1], to, n);
+			CHECK_EQ(k, n && !have ? CORO_ETIMEDOUT : (int64_t)(n < have ? n : have));
+			check_bytes(to, got, k > 0 ? (size_t)k : 0);
+			got += k > 0 ? (uint64_t)k : 0;
+		}
+	}
+	free_stream();
+}
+
+TEST(stream_of_one_byte)
+{
+	char c = 0;
+
+	open_stream(1);
+	for (char i = 0; i < 10; i++) {
+		CHECK_EQ(write_now(ends[1], &i, 1), 1);
+		CHECK_EQ(write_now(ends[1], &i, 1), CORO_ETIMEDOUT);
+		CHECK_EQ(read_now(ends[0], &c, 1), 1);
+		CHECK_EQ(c, i);
+		CHECK_EQ(read_now(ends[0], &c, 1), CORO_ETIMEDOUT);
+	}
+	free_stream();
+}
+
+/* The two directions do not know each other. */
+TEST(stream_ends_and_codes)
+{
+	char c[8];
+
+	open_stream(8);
+	CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+	CHECK_EQ(write_now(ends[1], "xyz", 3), 3);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_OUT, 0), CORO_OK);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_OUT, -5), CORO_OK); /* changes nothing */
+	CHECK_EQ(write_now(ends[0], "d", 1), CORO_ECLOSED);
+	CHECK_EQ(read_now(ends[1], c, 2), 2);
+	CHECK_EQ(read_now(ends[1], c, 2), 1);
+	CHECK_EQ(read_now(ends[1], c, 2), 0);
+	CHECK_EQ(read_now(ends[1], c, 2), 0);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_IN, -77), CORO_OK);
+	CHECK_EQ(write_now(ends[1], "d", 1), -77);
+	CHECK_EQ(read_now(ends[0], c, 1), CORO_ECLOSED);
+	free_stream();
+
+	open_stream(8);
+	CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_IN | CORO_STREAM_OUT, 0), CORO_OK);
+	CHECK_EQ(write_now(ends[1], "d", 1), CORO_ECLOSED);
+	CHECK_EQ(read_now(ends[1], c, 8), 3);
+	CHECK_EQ(read_now(ends[1], c, 8), 0);
+	free_stream();
+
+	open_stream(8); /* an end that is given up has an error, if it was not closed */
+	CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+	coro_stream_drop(ends[0]);
+	CHECK_EQ(read_now(ends[1], c, 8), 3);
+	CHECK_EQ(read_now(ends[1], c, 8), CORO_ECANCELED);
+	CHECK_EQ(write_now(ends[1], "d", 1), CORO_ECANCELED);
+	CHECK_EQ(coro_stream_free(ends[1]), CORO_OK);
+}
+
+/* The bytes of a direction are freed when both ends have closed it, in either order. */
+TEST(stream_frees_its_bytes)
+{
+	for (int first = 0; first < 2; first++) {
+		open_stream(100000);
+		struct coroi_pipe *p = ends[0]->out;
+		CHECK(!p->ring);
+		CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+		CHECK(p->ring != NULL);
+		CHECK_EQ(
+			coro_stream_close(ends[first], first ? CORO_STREAM_IN : CORO_STREAM_OUT, 0),
+			CORO_OK);
+		CHECK(p->ring != NULL);
+		CHECK_EQ(coro_stream_close(ends[!first], first ? CORO_STREAM_OUT : CORO_STREAM_IN,
+					   0),
+			 CORO_OK);
+		CHECK(!p->ring);
+		free_stream();
+	}
+}
+
+TEST(stream_without_memory)
+{
+	char c;
+
+	fail_alloc = 0;
+	CHECK_EQ(coro_stream_new(&ends[0], &ends[1], 8), CORO_ENOMEM);
+	fail_alloc = -1;
+	open_stream(8);
+	fail_alloc = 0;
+	CHECK_EQ(write_now(ends[0], "abc", 3), CORO_ENOMEM);
+	fail_alloc = -1;
+	CHECK_EQ(read_now(ends[1], &c, 1), CORO_ETIMEDOUT);
+	CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+	free_stream();
+}
+
+/* --------------------------------------------------------------------------------------- waits */
+
+static int64_t outcome;
+
+static void reads_one(void *arg, void *result)
+{
+	char c = 0;
+	(void)result;
+
+	outcome = coro_stream_read(ends[0], &c, 1, *(uint64_t *)arg);
+	if (outcome == 1)
+		CHECK_EQ(c, 'a');
+}
+
+static void writes_many(void *arg, void *result)
+{
+	unsigned char bytes[24];
+	(void)result;
+
+	fill(bytes, 0, sizeof bytes);
+	outcome = coro_stream_write(ends[0], bytes, sizeof bytes, *(uint64_t *)arg);
+}
+
+/* body - start fn, and wait until it waits. */
+static coro_handle body(coro_scheduler *s, coro_fn fn, uint64_t deadline, bool dense)
+{
+	coro_handle h;
+	coro_attr a = {.size = sizeof a, .flags = dense ? CORO_DENSE : 0};
+
+	CHECK_EQ(coro_scheduler_spawn(s, &a, fn, &deadline, sizeof deadline, &h), CORO_OK);
+	if (deadline == CORO_FOREVER)
+		until_waiting(s, 1);
+	return h;
+}
+
+static int64_t result_in(coro_scheduler *s)
+{
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	return outcome;
+}
+
+static void check_waits(coro_scheduler *s, bool dense)
+{
+	unsigned char got[32];
+	coro_handle h;
+
+	open_stream(16);
+	body(s, reads_one, coro_now() + MS, dense);
+	CHECK_EQ(result_in(s), CORO_ETIMEDOUT);
+	h = body(s, reads_one, CORO_FOREVER, dense);
+	CHECK_EQ(coro_stream_read(ends[0], got, 1, 0), CORO_EBUSY);
+	CHECK_EQ(write_now(ends[1], "a", 1), 1);
+	CHECK_EQ(result_in(s), 1);
+	h = body(s, reads_one, CORO_FOREVER, dense);
+	CHECK_EQ(coro_cancel(h), CORO_OK);
+	CHECK_EQ(result_in(s), CORO_ECANCELED);
+	h = body(s, reads_one, CORO_FOREVER, dense);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_IN, 0), CORO_OK); /* its own end */
+	CHECK_EQ(result_in(s), CORO_ECLOSED);
+
+	h = body(s, writes_many, CORO_FOREVER, dense);
+	CHECK_EQ(coro_stream_write(ends[0], got, 1, 0), CORO_EBUSY);
+	CHECK_EQ(read_now(ends[1], got, 7), 7);
+	CHECK_EQ(read_now(ends[1], got + 7, 1), 1); /* half of it is free: it goes on */
+	CHECK_EQ(result_in(s), 24);
+	CHECK_EQ(read_now(ends[1], got + 8, 24), 16);
+	check_bytes(got, 0, 24);
+	body(s, writes_many, coro_now() + MS, dense);
+	CHECK_EQ(result_in(s), 16);
+	body(s, writes_many, coro_now() + MS, dense);
+	CHECK_EQ(result_in(s), CORO_ETIMEDOUT);
+	h = body(s, writes_many, CORO_FOREVER, dense);
+	CHECK_EQ(coro_cancel(h), CORO_OK);
+	CHECK_EQ(result_in(s), CORO_ECANCELED);
+	h = body(s, writes_many, CORO_FOREVER, dense);
+	for (int i = 0; i < 17; i++) /* the old bytes, and one of the new */
+		CHECK_EQ(coro_stream_read(ends[1], got, 1, CORO_FOREVER), 1);
+	CHECK_EQ(coro_stream_close(ends[1], CORO_STREAM_IN, -9), CORO_OK);
+	int64_t n = result_in(s);
+	CHECK(n == 8 || n == 16);
+	body(s, writes_many, CORO_FOREVER - 1, dense);
+	CHECK_EQ(result_in(s), -9);
+	free_stream();
+
+	for (int code = 0; code > -10; code -= 9) {
+		open_stream(16);
+		h = body(s, reads_one, CORO_FOREVER, dense);
+		CHECK_EQ(coro_stream_close(ends[1], CORO_STREAM_OUT, code), CORO_OK);
+		CHECK_EQ(result_in(s), code);
+		free_stream();
+	}
+}
+
+TEST(stream_waits_end)
+{
+	for (int dense = 0; dense < 2; dense++) {
+		coro_scheduler *s = dense_start(1, 2, 0);
+		check_waits(s, dense);
+		finish(s);
+	}
+}
+
+/* A wait is reported by its kind. */
+TEST(stream_waits_are_named)
+{
+	coro_blocked b;
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+
+	open_stream(1);
+	uint64_t forever = CORO_FOREVER;
+	coro_attr a = {.size = sizeof a};
+	CHECK_EQ(coro_scheduler_spawn(s, &a, reads_one, &forever, 8, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1);
+	CHECK_EQ(b.waits, CORO_WAIT_STREAM_READ);
+	CHECK_EQ(write_now(ends[1], "a", 1), 1);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(coro_scheduler_spawn(s, &a, writes_many, &forever, 8, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1);
+	CHECK_EQ(b.waits, CORO_WAIT_STREAM_WRITE);
+	CHECK_EQ(coro_stream_close(ends[1], CORO_STREAM_IN, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	free_stream();
+	finish(s);
+}
+
+/* An end in use is closed, but not given up. */
+TEST(stream_is_not_freed_in_use)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	uint64_t forever = CORO_FOREVER;
+	coro_attr a = {.size = sizeof a};
+
+	open_stream(1);
+	CHECK_EQ(coro_scheduler_spawn(s, &a, reads_one, &forever, 8, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_stream_free(ends[0]), CORO_EBUSY);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	free_stream();
+	finish(s);
+}
+
+static void must_not_wait(void *arg, void *result)
+{
+	char c;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coro_stream_read(ends[0], &c, 1, CORO_FOREVER), CORO_ENOWAIT);
+	CHECK_EQ(write_now(ends[1], "a", 1), 1);
+	CHECK_EQ(coro_stream_read(ends[0], &c, 1, CORO_FOREVER), 1);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	done++;
+}
+
+static void no_report(const coro_nowait_report *r)
+{
+	(void)r;
+}
+
+TEST(stream_in_a_nowait_section)
+{
+	coro_nowait_on_error(no_report);
+	open_stream(8);
+	run_alone(start_with(1, 0), NULL, must_not_wait);
+	CHECK_EQ(done, 1);
+	free_stream();
+}
+
+/* -------------------------------------------------------------------------------------- stress */
+
+/* Both directions of some streams are used at once, by coroutines of two schedulers, or by threads.
+ * Waits have deadlines, and are canceled. No byte is lost, nor comes twice or at another place. */
+
+enum { STREAMS = 3, MOST = 300 };
+
+static struct way {
+	coro_stream *out, *in;
+	uint64_t total, seed, sent, got;
+} ways[2 * STREAMS];
+
+static uint64_t a_deadline(uint64_t *seed)
+{
+	uint64_t r = rnd(seed) % 8;
+
+	return r == 0 ? 0 : r < 4 ? coro_now() + rnd(seed) % 50000 : CORO_FOREVER;
+}
+
+static bool is_no_end(int64_t status)
+{
+	return status == CORO_ETIMEDOUT || status == CORO_ECANCELED;
+}
+
+static uint64_t begun;
+
+static void writes_all(struct way *y)
+{
+	unsigned char bytes[MOST];
+	uint64_t seed = y->seed;
+
+	add_one(&begun);
+	while (y->sent < y->total) {
+		uint64_t left = y->total - y->sent, n = 1 + rnd(&seed) % MOST;
+		n = n < left ? n : left;
+		fill(bytes, y->sent, n);
+		int64_t k = coro_stream_write(y->out, bytes, n, a_deadline(&seed));
+		CHECK(k > 0 || is_no_end(k));
+		y->sent += k > 0 ? (uint64_t)k : 0;
+	}
+	CHECK_EQ(coro_stream_close(y->out, CORO_STREAM_OUT, y->total % 2 ? -9 : 0), CORO_OK);
+	add_one(&done);
+}
+
+static void reads_all(struct way *y)
+{
+	unsigned char bytes[MOST];
+	uint64_t seed = y->seed + 1;
+	int64_t k;
+
+	add_one(&begun);
+	do {
+		k = coro_stream_read(y->in, bytes, 1 + rnd(&seed) % MOST, a_deadline(&seed));
+		check_bytes(bytes, y->got, k > 0 ? (size_t)k : 0);
+		y->got += k > 0 ? (uint64_t)k : 0;
+	} while (k > 0 || is_no_end(k));
+	CHECK_EQ(k, y->total % 2 ? -9 : 0);
+	CHECK_EQ(y->got, y->total);
+	add_one(&done);
+}
+
+static void writer(void *arg, void *result)
+{
+	(void)result;
+	writes_all(*(struct way **)arg);
+}
+
+static void reader(void *arg, void *result)
+{
+	(void)result;
+	reads_all(*(struct way **)arg);
+}
+
+static void *writes_on_a_thread(void *arg)
+{
+	writes_all(arg);
+	return NULL;
+}
+
+static void *reads_on_a_thread(void *arg)
+{
+	reads_all(arg);
+	return NULL;
+}
+
+static coro_handle handles[4 * STREAMS];
+
+static void spawn_way(coro_scheduler *s, coro_fn fn, struct way *y, coro_handle *h)
+{
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, fn, &y, sizeof y, h), CORO_OK);
+}
+
+/* The last stream is used by threads at one end. */
+static void check_storm(coro_scheduler *a, coro_scheduler *b, size_t bytes, uint64_t total)
+{
+	coro_stream *two[2];
+	pthread_t threads[2];
+	uint64_t seed = 5 + bytes, ended = done + 4 * STREAMS;
+
+	for (int i = 0; i < STREAMS; i++) {
+		CHECK_EQ(coro_stream_new(&two[0], &two[1], bytes), CORO_OK);
+		for (int k = 0; k < 2; k++) {
+			struct way *y = &ways[2 * i + k];
+			*y = (struct way){two[k],     two[!k], total + rnd(&seed) % 7,
+					  rnd(&seed), 0,       0};
+			if (i == STREAMS - 1 && k)
+				thread_start(&threads[0], writes_on_a_thread, y);
+			else
+				spawn_way(k ? b : a, writer, y, &handles[4 * i + 2 * k]);
+			if (i == STREAMS - 1 && !k)
+				thread_start(&threads[1], reads_on_a_thread, y);
+			else
+				spawn_way(k ? a : b, reader, y, &handles[4 * i + 2 * k + 1]);
+		}
+	}
+	sleep_until_seen(&begun, ended); /* one that is canceled before does not run */
+	for (uint64_t i = 0; seen(&done) < ended; i++) {
+		coro_handle h = handles[i % (4 * STREAMS)];
+		if (h)
+			coro_cancel(h);
+		sleep_us(50);
+	}
+	thread_join(threads[0]);
+	thread_join(threads[1]);
+	for (int i = 0; i < STREAMS; i++) {
+		CHECK_EQ(coro_stream_free(ways[2 * i].out), CORO_OK);
+		CHECK_EQ(coro_stream_free(ways[2 * i].in), CORO_OK);
+	}
+	CHECK_EQ(coro_scheduler_wait(a), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(b), CORO_OK);
+}
+
+TEST_LIMIT(stress_streams, 300)
+{
+	coro_scheduler *a = start_with(2, 0), *b = start_with(1, 0);
+
+	delays(DELAYS_USUAL);
+	for (size_t bytes = 1; bytes <= 1024; bytes *= 4)
+		check_storm(a, b, bytes, scaled(bytes < 16 ? 3000 : 100000));
+	finish(a);
+	finish(b);
+}
