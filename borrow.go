@@ -137,33 +137,54 @@ func (f *Func[A, R]) makeLoan(arg *A) (made bool, _ error) {
 	return own != before, nil
 }
 
-// callBorrowing is Call of a Func that has a loan. As long as a lend runs the coroutine, this frame
-// has the pins; a loan has them from then on.
-func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (r R, err error) {
-	ofFunc := f.spec.Loan
+// callBorrowing is Call of a Func that borrows. As long as a lend runs the coroutine, this frame has
+// the pins; a loan has them from then on.
+func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (R, error) {
 	var pins runtime.Pinner
+	defer pins.Unpin()
+	f.spec.Loan.PinBy(&pins, unsafe.Pointer(arg))
+	return f.callLoan(ctx, s, arg, &pins)
+}
+
+// callLoan is Call of a Func that has a loan. As long as a lend runs the coroutine, C has the block
+// of a large argument, too.
+func (f *Func[A, R]) callLoan(ctx context.Context, s *Scheduler, arg *A, pins *runtime.Pinner) (
+	r R, err error,
+) {
+	var result unsafe.Pointer // a lend leaves a large one there
+	if f.spec.Loan.Large() {
+		result = unsafe.Pointer(&r)
+	}
+	var l core.Lend
+	at, err := s.lend(ctx, &f.spec, unsafe.Pointer(arg), result, &l)
+	if at != core.LendEnded {
+		return f.callOnLoan(ctx, s, arg, pins, &l, at, err)
+	}
+	if result != nil && l.IsOK() {
+		s.edge.Acquire() // as ended does
+		runtime.KeepAlive(s)
+		return r, nil
+	}
+	return ended[R](s, &l, f.spec.Loan)
+}
+
+// callOnLoan is callOn with a loan of the coroutine's own.
+func (f *Func[A, R]) callOnLoan(ctx context.Context, s *Scheduler, arg *A, pins *runtime.Pinner,
+	l *core.Lend, at core.Outcome, err error,
+) (r R, _ error) {
+	ofFunc := f.spec.Loan
 	defer func() {
-		pins.Unpin()
 		if f.spec.Loan != ofFunc && f.spec.Loan != nil { // no task has it
 			f.spec.Loan.End()
 		}
 	}()
-	large := ofFunc.Large()
-	if !large {
-		ofFunc.PinBy(&pins, unsafe.Pointer(arg))
-	} else if _, err := f.makeLoan(arg); err != nil {
-		return r, err
+	switch {
+	case at == core.LendSuspended, at == core.LendCalls:
+		f.spec.Loan = ofFunc.With(pins, l)
+	case err == nil && at == core.LendNone:
+		_, err = f.makeLoan(arg)
 	}
-	var l core.Lend
-	at, err := s.lend(ctx, &f.spec, f.spec.Loan.Arg(unsafe.Pointer(arg)), &l)
-	if at == core.LendEnded {
-		return ended[R](s, &l, f.spec.Loan)
-	}
-	if !large {
-		f.spec.Loan = ofFunc.With(pins)
-		pins = runtime.Pinner{}
-	}
-	_, r, err = f.callOn(ctx, s, arg, &l, at, err, nil)
+	_, r, err = f.callOn(ctx, s, arg, l, at, err, nil)
 	return r, err
 }
 

@@ -72,11 +72,13 @@ const callWaits = core.LendNone + 1
 //
 // [docs/border.md]: https://github.com/organzine/coro/blob/main/docs/border.md
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	if f.spec.Loan != nil {
+	if l := f.spec.Loan; l.Borrows() {
 		return f.callBorrowing(ctx, s, &arg)
+	} else if l != nil {
+		return f.callLoan(ctx, s, &arg, nil)
 	}
 	var l core.Lend
-	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); at != core.LendEnded {
+	if at, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), nil, &l); at != core.LendEnded {
 		_, r, err := f.callOn(ctx, s, &arg, &l, at, err, nil)
 		return r, err
 	}
@@ -88,10 +90,11 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	return *(*R)(l.Result()), nil
 }
 
-// lend is CAL1. On an error it returns LendNone.
-func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointer, l *core.Lend) (
-	core.Outcome, error,
-) {
+// lend is CAL1. On an error it returns LendNone. result is nil unless the argument or the result is
+// large.
+func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg, result unsafe.Pointer,
+	l *core.Lend,
+) (core.Outcome, error) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
 		return core.LendNone, ctxerr.Of(ctx)
@@ -118,6 +121,9 @@ func (s *Scheduler) lend(ctx context.Context, spec *core.Spec, arg unsafe.Pointe
 		budget = helpsBriefly
 	}
 	s.edge.Release()
+	if result != nil {
+		return s.core.LendLarge(l, spec, arg, result, budget), nil
+	}
 	return s.core.Lend(l, spec, arg, core.JoinLender, false, budget), nil
 }
 

@@ -109,7 +109,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	lead := Func[uintptr, None]{core.Spec{Fn: core.ManyLeader, Class: s.class, ArgBytes: 8}}
 	address := many.Address()
 	var l core.Lend
-	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
+	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), nil, &l)
 	t, _, err := lead.callOn(ctx, s, &address, &l, at, err, left)
 	switch {
 	case err != nil && t != nil && loan == nil: // the calls go on

@@ -139,7 +139,7 @@ func (s *Scheduler) runLoop(ctx context.Context, loop core.Loop, fn uintptr) err
 	lead := Func[uintptr, None]{core.Spec{Fn: core.LoopLeader, Class: s.class, ArgBytes: 8}}
 	address := loop.Address()
 	var l core.Lend
-	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), &l)
+	at, err := s.lend(ctx, &lead.spec, unsafe.Pointer(&address), nil, &l)
 	if err != nil {
 		return err
 	}

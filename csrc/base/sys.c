@@ -10,6 +10,8 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,10 +178,12 @@ int coroi_guard(void *base, size_t bytes)
 void *coroi_alloc(size_t bytes, size_t align)
 {
 	KEEP_ERRNO;
-	void *p;
-	if (posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes))
+	void *p = NULL;
+	if (align <= alignof(max_align_t))
+		p = malloc(bytes);
+	else if (posix_memalign(&p, align, bytes))
 		return NULL;
-	return memset(p, 0, bytes);
+	return p ? memset(p, 0, bytes) : NULL;
 }
 
 void coroi_release(void *p)

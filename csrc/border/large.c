@@ -3,6 +3,7 @@
 #include "border/large.h"
 
 #include "base/extras.h"
+#include "base/sys.h"
 #include "kernel/inner.h"
 
 #include <string.h>
@@ -23,6 +24,42 @@ void coroi_large(void *arg, void *scratch)
 	struct coroi_large_arg a = large_of(arg);
 
 	a.fn(a.arg, a.result ? a.result : scratch);
+}
+
+void *coroi_large_block(struct coroi_large_arg *a, size_t arg_bytes, size_t result_bytes)
+{
+	size_t arg_at = (result_bytes + 15) & ~(size_t)15;
+	unsigned char *block = coroi_alloc(arg_at + arg_bytes, 16);
+
+	a->result = block && result_bytes ? block : NULL;
+	a->arg = block && arg_bytes ? block + arg_at : NULL;
+	return block;
+}
+
+int coroi_large_lend(struct coroi_lend *l, const void *arg, size_t arg_bytes, void *result,
+		     size_t result_bytes)
+{
+	struct coroi_large_arg a = {.fn = (coro_fn)(uintptr_t)l->fn};
+	void *block = coroi_large_block(&a, arg_bytes, result_bytes);
+	int at;
+
+	if (coroi_unlikely(!block))
+		return CORO_ENOMEM;
+	if (arg_bytes)
+		memcpy(a.arg, arg, arg_bytes);
+	l->fn = (uintptr_t)coroi_large;
+	l->arg_bytes = sizeof a;
+	l->result_bytes = 0;
+	memcpy(l->payload, &a, sizeof a);
+	at = coroi_lend_call(l);
+	if (coroi_unlikely(at == COROI_LEND_SUSPENDED || at == COROI_LEND_CALLS)) {
+		memcpy(l->payload, &a, sizeof a);
+		return at;
+	}
+	if (at == COROI_LEND_ENDED && l->status == CORO_OK && result_bytes)
+		memcpy(result, a.result, result_bytes);
+	coroi_release(block);
+	return at;
 }
 
 static coro_fn fn_of_large(const void *payload)

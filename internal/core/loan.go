@@ -1,3 +1,5 @@
+//go:build cgo && linux && (amd64 || arm64)
+
 package core
 
 import (
@@ -16,16 +18,8 @@ type Loan struct {
 	terms          *Terms
 	pins           runtime.Pinner
 	live, kept     bool
-	next, previous *Loan // in the table
-	block          unsafe.Pointer
-	free           runtime.Cleanup // of the block
-	large          largeArg
-}
-
-// A largeArg is the struct coroi_large_arg of large.h.
-type largeArg struct {
-	arg, result unsafe.Pointer // in the block
-	fn          uintptr
+	next, previous *Loan    // in the table
+	large          largeArg // where the block is; zero: there is none
 }
 
 // Terms say what an argument has of the caller's.
@@ -37,8 +31,6 @@ type Terms struct {
 	Large                 bool
 	Fn                    uintptr
 	ArgBytes, ResultBytes uintptr
-
-	pool sync.Pool // of Loans that have a block
 }
 
 // NewLoan is the Loan of a Func.
@@ -77,62 +69,19 @@ var (
 	}
 )
 
-// blocksKept is how many blocks of C's memory there are before those that nobody needs are freed at
-// once, instead of when the garbage collector finds them: 4 to 32 MiB.
-const blocksKept = 4096
-
 // For is the loan of one coroutine, whose argument arg points to: from now on what it borrows is
 // pinned. The loan of a coroutine is itself. nil: there is no memory.
 func (l *Loan) For(arg unsafe.Pointer) *Loan {
 	if l.live {
 		return l
 	}
-	if !l.terms.Large {
-		own := l.Fresh()
-		own.Pin(arg)
-		return own
-	}
-	own := l.terms.withBlock()
-	if own == nil {
-		return nil
-	}
+	own := l.Fresh()
 	own.Pin(arg) // before C has the addresses
-	t := own.terms
-	if t.ArgBytes > 0 {
-		copyBytes(own.large.arg, arg, t.ArgBytes)
+	if l.terms.Large && !own.newBlock(arg) {
+		own.End()
+		return nil
 	}
 	return own
-}
-
-// copyBytes copies as bytes: C's memory may have old addresses, which a write barrier would look
-// at.
-func copyBytes(to, from unsafe.Pointer, n uintptr) {
-	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
-}
-
-// withBlock is a loan with a block whose result is zero. nil: there is no memory.
-func (t *Terms) withBlock() *Loan {
-	if l, _ := t.pool.Get().(*Loan); l != nil {
-		l.terms, l.live = t, true
-		if t.ResultBytes > 0 {
-			clear(unsafe.Slice((*byte)(l.large.result), t.ResultBytes))
-		}
-		return l
-	}
-	argAt := (t.ResultBytes + 15) &^ 15
-	block := AllocLarge(argAt + t.ArgBytes)
-	if block == nil {
-		return nil
-	}
-	l := &Loan{terms: t, live: true, block: block, large: largeArg{fn: t.Fn}}
-	if t.ArgBytes > 0 {
-		l.large.arg = unsafe.Add(block, argAt)
-	}
-	if t.ResultBytes > 0 {
-		l.large.result = block
-	}
-	l.free = runtime.AddCleanup(l, FreeLarge, uintptr(block))
-	return l
 }
 
 // Arg is what the coroutine is started with, whose argument arg points to.
@@ -148,9 +97,7 @@ func (l *Loan) Large() bool { return l.enlarged() != nil }
 
 // Result copies n bytes of the result of a coroutine that has ended with one. The loan is large.
 func (l *Loan) Result(to unsafe.Pointer, n uintptr) {
-	if n > 0 {
-		copyBytes(to, l.large.result, n)
-	}
+	copyBytes(to, l.large.result, n)
 }
 
 // Name gives a failure the function that has failed. f is nil, or what the core has told.
@@ -179,10 +126,17 @@ func (l *Loan) PinBy(pins *runtime.Pinner, arg unsafe.Pointer) {
 	}
 }
 
-// With is a loan on these terms that has what was pinned, and no block.
-func (l *Loan) With(pins runtime.Pinner) *Loan {
+// With is a loan on these terms that takes over what pins has pinned, and the block of the lend, if
+// it is large: the coroutine goes on. pins may be nil.
+func (l *Loan) With(pins *runtime.Pinner, lend *Lend) *Loan {
 	own := l.Fresh()
-	own.pins = pins
+	if pins != nil {
+		own.pins, *pins = *pins, runtime.Pinner{}
+	}
+	if l.terms.Large {
+		copyBytes(unsafe.Pointer(&own.large), lend.payload(), unsafe.Sizeof(own.large))
+		largeBlocks.Add(1)
+	}
 	return own
 }
 
@@ -219,25 +173,14 @@ func (l *Loan) End() {
 	if l.kept {
 		l.Unkeep()
 	}
-	t := l.terms
-	if l.block != nil {
-		for _, at := range t.Slices {
-			*(*uintptr)(unsafe.Add(l.large.arg, at)) = 0
-		}
-	}
-	if len(t.Slices) > 0 {
+	if l.Borrows() {
 		l.pins.Unpin()
 	}
-	l.terms, l.live = nil, false
-	switch {
-	case l.block == nil:
-		loanPool.Put(l)
-	case LargeBlocks() <= blocksKept:
-		t.pool.Put(l)
-	default:
-		l.free.Stop()
-		FreeLarge(uintptr(l.block))
+	if l.block() != nil {
+		l.freeBlock()
 	}
+	l.terms, l.live = nil, false
+	loanPool.Put(l)
 }
 
 // Loans is the number of loans in the table.

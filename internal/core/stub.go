@@ -7,6 +7,7 @@
 package core
 
 import (
+	"runtime"
 	"time"
 	"unsafe"
 )
@@ -161,6 +162,7 @@ type (
 		Object
 	}
 	Lend    struct{}
+	Loan    struct{}
 	Loop    struct{}
 	Many    struct{}
 	Message struct{}
@@ -247,8 +249,15 @@ type (
 		LightGuards     bool
 		PerWorker       []WorkerStats
 	}
-	Status      int
-	Submitter   struct{}
+	Status    int
+	Submitter struct{}
+	Terms     struct {
+		Slices      []uintptr
+		Large       bool
+		Fn          uintptr
+		ArgBytes    uintptr
+		ResultBytes uintptr
+	}
 	Watch       uint32
 	WorkerStats struct {
 		Spawned     uint64
@@ -273,7 +282,6 @@ var (
 	ManyLeader uintptr
 )
 
-func AllocLarge(bytes uintptr) unsafe.Pointer                        { return nil }
 func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
 func AskBody() unsafe.Pointer                                        { return nil }
 func Cancel(handle uint64) Status                                    { return Again }
@@ -284,14 +292,15 @@ func DeclareBrief(fn uintptr) Status                                 { return Ag
 func Detach(handle uint64) Status                                    { return Again }
 func DrainActor(a uint64) Status                                     { return Again }
 func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
+func Enlarge(s *Spec)                                                {}
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
-func FreeLarge(p uintptr)                                            {}
 func FunctionName(fn uintptr) string                                 { return "" }
 func Functions() map[uintptr]string                                  { return nil }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
 func LargeBlocks() int                                               { return 0 }
 func LateFunctions() int                                             { return 0 }
+func Loans() int                                                     { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
@@ -301,6 +310,7 @@ func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Statu
 	return Coroutine{}, Again
 }
 func NewLatch(count uint64) (Latch, Status)                                 { return Latch{}, Again }
+func NewLoan(t *Terms) *Loan                                                { return nil }
 func NewLoop(spec *Spec, n int, grain int, arg unsafe.Pointer) (Loop, bool) { return Loop{}, false }
 func NewMany(spec *Spec, n int) (Many, bool)                                { return Many{}, false }
 func NewMeeting() (GoWaiter, Status)                                        { return GoWaiter{}, Again }
@@ -437,6 +447,20 @@ func (*Lend) Joinable() Joinable        { return Joinable{} }
 func (*Lend) Outcome() Outcome          { return 0 }
 func (*Lend) Result() unsafe.Pointer    { return nil }
 
+func (*Loan) Arg(arg unsafe.Pointer) unsafe.Pointer          { return nil }
+func (*Loan) Borrows() bool                                  { return false }
+func (*Loan) End()                                           {}
+func (*Loan) For(arg unsafe.Pointer) *Loan                   { return nil }
+func (*Loan) Fresh() *Loan                                   { return nil }
+func (*Loan) Keep()                                          {}
+func (*Loan) Large() bool                                    { return false }
+func (*Loan) Name(f *Failure)                                {}
+func (*Loan) Pin(arg unsafe.Pointer)                         {}
+func (*Loan) PinBy(pins *runtime.Pinner, arg unsafe.Pointer) {}
+func (*Loan) Result(to unsafe.Pointer, n uintptr)            {}
+func (*Loan) Unkeep()                                        {}
+func (*Loan) With(pins *runtime.Pinner, lend *Lend) *Loan    { return nil }
+
 func (Loop) Address() uintptr          { return 0 }
 func (Loop) Cancel()                   {}
 func (Loop) Ended() (Status, *Failure) { return Again, nil }
@@ -512,6 +536,9 @@ func (*Scheduler) Inside() bool                               { return false }
 func (*Scheduler) IsExhausted() bool                          { return false }
 func (*Scheduler) IsRoomy() bool                              { return false }
 func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool, budget time.Duration) Outcome {
+	return 0
+}
+func (*Scheduler) LendLarge(l *Lend, spec *Spec, arg unsafe.Pointer, result unsafe.Pointer, budget time.Duration) Outcome {
 	return 0
 }
 func (*Scheduler) LendOn(l *Lend) Outcome                                  { return 0 }

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # What layer.c stands in for.
-stood_in=(mmap munmap madvise mprotect posix_memalign free syscall pthread_create pthread_attr_init
+stood_in=(mmap munmap madvise mprotect malloc posix_memalign free syscall pthread_create pthread_attr_init
 	pthread_attr_setstacksize pthread_setname_np prctl sched_setaffinity sched_getaffinity sigaltstack sigaction eventfd write
 	close clock_gettime abort getauxval sysconf
 	epoll_create1 epoll_ctl epoll_wait accept4 connect fcntl fstat fsync getaddrinfo getsockopt

@@ -261,6 +261,15 @@ int fault_mprotect(void *at, size_t bytes, int prot)
 	return fails(FAULT_PROTECT) ? -1 : mprotect(at, bytes, prot);
 }
 
+void *fault_malloc(size_t bytes);
+void *fault_malloc(size_t bytes)
+{
+	void *p = fails(FAULT_ALLOC) ? NULL : malloc(bytes);
+
+	add(&held.blocks, p != NULL);
+	return p;
+}
+
 int fault_posix_memalign(void **out, size_t align, size_t bytes);
 int fault_posix_memalign(void **out, size_t align, size_t bytes)
 {

@@ -25,7 +25,7 @@ enum fault_kind {
 	FAULT_PROTECT, /* mprotect; called only where FAULT_GUARD has failed */
 	FAULT_DISCARD, /* madvise(MADV_DONTNEED) */
 	FAULT_HUGE,    /* madvise(MADV_HUGEPAGE, MADV_NOHUGEPAGE) */
-	FAULT_ALLOC,   /* posix_memalign */
+	FAULT_ALLOC,   /* malloc, posix_memalign */
 	FAULT_QUERY,   /* membarrier, a query; error 0: there is only a slow one */
 	FAULT_REGISTER,  /* membarrier, registering */
 	FAULT_BARRIER,   /* membarrier itself */
