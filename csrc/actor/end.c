@@ -12,7 +12,7 @@ coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook)
 
 COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m)
 {
-	coro_buffer b;
+	coro_block b;
 
 	if (m->flags_ & COROI_M_CREDIT && coroi_has(a, COROI_P_BOUND))
 		coroi_bound_leave(a, coroi_reference(a, at_load_rlx(&a->box)), coroi_owner_of(a));

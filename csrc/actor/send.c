@@ -401,15 +401,15 @@ int coro_actor_send_many(coro_actor to, uint32_t kind, const void *payloads, siz
 	return n ? send(to, &l) : CORO_OK;
 }
 
-int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buffer)
+int coro_actor_send_block(coro_actor to, uint32_t kind, const coro_block *block)
 {
 	struct letter l = {.kind = kind,
-			   .flags = COROI_M_BUFFER,
-			   .payload = buffer,
-			   .bytes = sizeof *buffer,
+			   .flags = COROI_M_BLOCK,
+			   .payload = block,
+			   .bytes = sizeof *block,
 			   .n = 1};
 
-	if (kind >= CORO_MESSAGE_SYSTEM || !buffer)
+	if (kind >= CORO_MESSAGE_SYSTEM || !block)
 		return CORO_EINVAL;
 	return send(to, &l);
 }
@@ -439,12 +439,12 @@ int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t
 	return a ? send_free(a, asker, &l) : CORO_ESTALE;
 }
 
-int coro_message_take(coro_message *m, coro_buffer *out)
+int coro_message_take(coro_message *m, coro_block *out)
 {
-	if (!m || !out || !(m->flags_ & COROI_M_BUFFER))
+	if (!m || !out || !(m->flags_ & COROI_M_BLOCK))
 		return CORO_EINVAL;
-	*out = m->buffer;
-	m->flags_ &= (uint8_t)~COROI_M_BUFFER;
+	*out = m->block;
+	m->flags_ &= (uint8_t)~COROI_M_BLOCK;
 	return CORO_OK;
 }
 

@@ -42,13 +42,13 @@ typedef uint64_t coro_actor;
 #define CORO_MESSAGE_BYTES 48 /* most bytes of a message */
 
 /* Memory that a message owns. If destroy is not NULL it is called once, when the message was
- * handled or has become a dead letter, unless coro_message_take has taken the buffer. It may send,
+ * handled or has become a dead letter, unless coro_message_take has taken the block. It may send,
  * and must return. */
-typedef struct coro_buffer {
+typedef struct coro_block {
 	void *data;
 	size_t bytes;
 	void (*destroy)(void *data, size_t bytes);
-} coro_buffer;
+} coro_block;
 
 /* A message, while its behaviour is called. The behaviour may write to the payload. */
 typedef struct coro_message {
@@ -60,7 +60,7 @@ typedef struct coro_message {
 	union {
 		unsigned char payload[CORO_MESSAGE_BYTES];
 		uint64_t words[CORO_MESSAGE_BYTES / 8];
-		coro_buffer buffer; /* of coro_actor_send_buffer */
+		coro_block block; /* of coro_actor_send_block */
 	};
 } coro_message;
 
@@ -192,13 +192,13 @@ int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t by
 int coro_actor_send_many(coro_actor to, uint32_t kind, const void *payloads, size_t bytes,
 			 size_t n);
 
-/* coro_actor_send_buffer - send memory that the message owns from now on. With an error the buffer
+/* coro_actor_send_block - send memory that the message owns from now on. With an error the block
  * is the caller's as before. Returns: as coro_actor_send. */
-int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buffer);
+int coro_actor_send_block(coro_actor to, uint32_t kind, const coro_block *block);
 
-/* coro_message_take - the buffer of a message is the behaviour's from now on, and not destroyed
+/* coro_message_take - the block of a message is the behaviour's from now on, and not destroyed
  * with it. Returns: CORO_OK and *out; CORO_EINVAL: the message has none, or it was taken. */
-int coro_message_take(coro_message *m, coro_buffer *out);
+int coro_message_take(coro_message *m, coro_block *out);
 
 /*
  * coro_actor_send_until - as coro_actor_send, but where the actor's kind has a room, and that is
@@ -433,7 +433,7 @@ typedef struct coro_dead_letter {
 typedef void (*coro_dead_letter_hook)(const coro_dead_letter *);
 
 /* coro_actor_on_dead_letter - for the whole process, what is called with each dead letter, before
- * its buffer is destroyed: by the actor's last turn, or the thread that closes the scheduler. It
+ * its block is destroyed: by the actor's last turn, or the thread that closes the scheduler. It
  * must not wait. Returns: the hook before; NULL: none. */
 coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook);
 

@@ -84,10 +84,10 @@ type Message struct{ c C.coro_message }
 // Kind is the sender's.
 func (m *Message) Kind() uint32 { return uint32(m.c.kind) }
 
-// Payload is the message's bytes, or those of the buffer that the message owns.
+// Payload is the message's bytes, or those of the block that the message owns.
 func (m *Message) Payload() []byte {
-	if m.c.flags_&C.COROI_M_BUFFER != 0 {
-		b := (*C.coro_buffer)(unsafe.Pointer(&m.c.anon0))
+	if m.c.flags_&C.COROI_M_BLOCK != 0 {
+		b := (*C.coro_block)(unsafe.Pointer(&m.c.anon0))
 		return unsafe.Slice((*byte)(b.data), b.bytes)
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(&m.c.anon0)), m.c.bytes)

@@ -98,8 +98,8 @@ static void gone(void *data, size_t bytes)
 void tb_actor_buffer(void *arg, void *result)
 {
 	struct tb_flood f = *(struct tb_flood *)arg;
-	coro_buffer b = {malloc(f.n), f.n, gone};
+	coro_block b = {malloc(f.n), f.n, gone};
 
 	memset(b.data, 7, f.n);
-	*(uint64_t *)result = coro_actor_send_buffer(f.to, TB_ADD, &b) == CORO_OK;
+	*(uint64_t *)result = coro_actor_send_block(f.to, TB_ADD, &b) == CORO_OK;
 }

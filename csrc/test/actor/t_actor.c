@@ -311,7 +311,7 @@ TEST(actor_misuse)
 	uint64_t n = 0;
 	coro_actor a;
 	coro_actor_kind bad = counter;
-	coro_buffer b;
+	coro_block b;
 
 	CHECK_EQ(coro_actor_spawn(NULL, &counter, &n, &a), CORO_EPERM);
 	CHECK_EQ(coro_actor_spawn(s, NULL, &n, &a), CORO_EINVAL);
@@ -337,7 +337,7 @@ TEST(actor_misuse)
 	CHECK_EQ(coro_actor_send(a, 0, NULL, 1), CORO_EINVAL);
 	CHECK_EQ(coro_actor_send_many(a, 0, NULL, 1, 2), CORO_EINVAL);
 	CHECK_EQ(coro_actor_send_many(a, 0, NULL, 0, 0), CORO_OK);
-	CHECK_EQ(coro_actor_send_buffer(a, 0, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_actor_send_block(a, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_message_take(NULL, &b), CORO_EINVAL);
 	CHECK_EQ(coro_actor_become(NULL, &counter), CORO_EINVAL);
 	CHECK_EQ(coro_actor_limit(NULL, 1), CORO_EINVAL);
@@ -363,9 +363,9 @@ static void destroys(void *data, size_t bytes)
 		tell(later, 0, 1);
 }
 
-static coro_buffer buffer(void)
+static coro_block buffer(void)
 {
-	coro_buffer b = {malloc(100), 100, destroys};
+	coro_block b = {malloc(100), 100, destroys};
 
 	memset(b.data, 7, 100);
 	return b;
@@ -373,12 +373,12 @@ static coro_buffer buffer(void)
 
 static size_t reads(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
 {
-	coro_buffer b;
+	coro_block b;
 
 	(void)turn;
 	for (size_t i = 0; i < n; i++) {
-		CHECK_EQ(m[i]->buffer.bytes, 100);
-		CHECK_EQ(*(unsigned char *)m[i]->buffer.data, 7);
+		CHECK_EQ(m[i]->block.bytes, 100);
+		CHECK_EQ(*(unsigned char *)m[i]->block.data, 7);
 		if (m[i]->kind == 1) {
 			CHECK_EQ(coro_message_take(m[i], &b), CORO_OK);
 			CHECK_EQ(coro_message_take(m[i], &b), CORO_EINVAL);
@@ -395,11 +395,11 @@ TEST(actor_buffers_are_destroyed_once)
 	coro_scheduler *s = start_with(2, 0);
 	uint64_t n = 0, told = 0;
 	coro_actor a = actor(s, &reader, &n);
-	coro_buffer b;
+	coro_block b;
 
 	for (uint32_t i = 0; i < 100; i++) {
 		b = buffer();
-		CHECK_EQ(coro_actor_send_buffer(a, i & 1, &b), CORO_OK);
+		CHECK_EQ(coro_actor_send_block(a, i & 1, &b), CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(n, 100);
@@ -407,13 +407,13 @@ TEST(actor_buffers_are_destroyed_once)
 	/* one that sends, and one that nobody has accepted */
 	later = actor(s, &counter, &told);
 	b = buffer();
-	CHECK_EQ(coro_actor_send_buffer(a, 0, &b), CORO_OK);
+	CHECK_EQ(coro_actor_send_block(a, 0, &b), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(told, 1);
 	CHECK_EQ(coro_actor_stop(a), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	b = buffer();
-	CHECK_EQ(coro_actor_send_buffer(a, 0, &b), CORO_ESTALE);
+	CHECK_EQ(coro_actor_send_block(a, 0, &b), CORO_ESTALE);
 	later = 0;
 	destroys(b.data, b.bytes);
 	finish(s);

@@ -334,7 +334,7 @@ static uint64_t freed;
 
 static void frees(void *data, size_t bytes)
 {
-	coro_buffer b = {data, bytes, NULL};
+	coro_block b = {data, bytes, NULL};
 
 	/* to an actor of a scheduler that is closed, or about to be */
 	coro_actor to = *(coro_actor *)data;
@@ -360,9 +360,9 @@ TEST(actor_close_with_full_mailboxes)
 			a[i] = actor(s, &doer, &d[i]);
 		for (int i = 0; i < 10; i++)
 			for (int k = 0; k < 100; k++) {
-				coro_buffer b = {malloc(sizeof a[i]), sizeof a[i], frees};
+				coro_block b = {malloc(sizeof a[i]), sizeof a[i], frees};
 				memcpy(b.data, &a[i], sizeof a[i]);
-				CHECK_EQ(coro_actor_send_buffer(a[i], 0, &b), CORO_OK);
+				CHECK_EQ(coro_actor_send_block(a[i], 0, &b), CORO_OK);
 			}
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(freed, 1000);
