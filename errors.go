@@ -35,10 +35,10 @@ var (
 	ErrCanceled error = &ctxerr.Sentinel{Text: "coro: canceled", Err: context.Canceled}
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
-	// ErrStale: the coroutine has ended, or never was.
+	// ErrStale: the coroutine has ended, or never was; from a Buffer: it was sent or freed.
 	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
 	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at
-	// the object, or hold it.
+	// the object, or hold it; from a Buffer: a Use goes on.
 	ErrBusy = errors.New("coro: in use by another caller")
 	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
 	ErrPaused = errors.New(

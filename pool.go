@@ -55,6 +55,14 @@ func WithRecordLimit(bytes int) Option {
 	})
 }
 
+// WithBufferLimit caps the bytes of the memory of all buffers that are made in the scheduler and not
+// freed ([NewBuffer], coro_buffer_make). At the cap what makes a buffer, or lets it grow, returns
+// ErrNoMemory. Each making and freeing costs some ns more with a cap.
+func WithBufferLimit(bytes int) Option {
+	return number("WithBufferLimit", bytes, 1, math.MaxInt,
+		func(c *config) { c.BufferLimit = bytes })
+}
+
 // WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and
 // their size in bytes, as WithStack. The default is 16 of StackDefault. As many dense coroutines as
 // there are shared stacks wait for each other in turn without ever being copied.
@@ -167,6 +175,13 @@ type Stats struct {
 		Private     uint64 // times that a coroutine kept its stack, since its frames were large
 	}
 
+	// Buffers that were made in the scheduler: since the start, and of them freed, wherever. They
+	// count after Close, too.
+	Buffers struct {
+		Made, Freed uint64
+		Bytes       int // of the memory of those that are not freed
+	}
+
 	Membarrier  bool // workers and thieves take turns by membarrier(2), not by an exchange
 	LightGuards bool // guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13)
 
@@ -190,7 +205,7 @@ func (st Stats) String() string {
 		"hook failures: %d; "+
 		"workers: %d, %d awake; "+
 		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
-		"rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
+		"buffers: %d of %d, %d KiB; rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
 		st.Ended, st.Spawned, st.Failed,
 		u.NoStack, u.Canceled, u.Closed,
 		st.Bodies.Live, st.Bodies.Spawned, st.Bodies.Failed, st.Bodies.Panicked,
@@ -202,7 +217,8 @@ func (st Stats) String() string {
 		st.Workers, st.Awake,
 		st.Stacks, st.StacksIdle, st.StackBytes>>10,
 		st.Records, st.RecordsIdle, st.RecordBytes>>10,
-		st.Dense.Blocks, st.Dense.Bytes>>10, st.Rests)
+		st.Dense.Blocks, st.Dense.Bytes>>10,
+		st.Buffers.Made-st.Buffers.Freed, st.Buffers.Made, st.Buffers.Bytes>>10, st.Rests)
 }
 
 // Format prints the String of st; with %+v and %#v all fields, the workers included.
@@ -221,6 +237,7 @@ func (st Stats) Format(f fmt.State, verb rune) {
 // each worker. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
+	buffers := s.core.BufferStats()
 	runtime.KeepAlive(s)
 	if s.life.Err() != nil {
 		c.Awake = 0 // the threads are gone: they did not go to sleep
@@ -242,6 +259,8 @@ func (s *Scheduler) Stats() Stats {
 	for i, w := range c.PerWorker {
 		out.PerWorker[i] = WorkerStats(w)
 	}
+	out.Buffers.Made, out.Buffers.Freed, out.Buffers.Bytes = buffers.Made, buffers.Freed,
+		buffers.Bytes
 	out.Unstarted.NoStack = c.NoStack
 	out.Unstarted.Canceled = c.CanceledBefore + ends.canceled.Load()
 	out.Unstarted.Closed = c.ClosedBefore + ends.closed.Load()

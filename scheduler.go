@@ -22,6 +22,7 @@ import (
 // methods. It holds threads and memory until Close.
 type Scheduler struct {
 	core       *core.Scheduler
+	ledger     core.Ledger      // of buffers
 	submitters []core.Submitter // a power of two of them
 	class      uint8            // of default stacks
 	paused     bool
@@ -81,6 +82,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	s := &Scheduler{core: inner, class: core.Class(c.Stack), paused: c.Paused,
 		hasMain: c.MainWorker, shut: make(chan struct{})}
+	s.ledger = inner.Ledger()
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.life, s.end = context.WithCancel(context.Background())

@@ -32,6 +32,8 @@ var patience = 2 * time.Second
 //   - tasks that have ended, that nobody has waited for, and that are still referred to: they keep
 //     their records
 //   - systems of package actor that are not closed, and actors that have not ended
+//   - buffers that are not freed, whoever owns them; of those that C has made, the address of the
+//     code that did
 //
 // Nothing else is tracked: channels, semaphores, locks, groups and exported functions are not.
 //

@@ -19,8 +19,9 @@ cd "$(dirname "$0")/../csrc"
 
 # What each room may include, besides itself.
 declare -A below=([base]="" [kernel]="base" [border]="base kernel"
-	[sync]="base kernel border" [io]="base kernel border sync" [actor]="base kernel border sync" [dispatch]="base")
-rooms="base kernel border sync io actor dispatch"
+	[buffer]="base kernel"
+	[sync]="base kernel border buffer" [io]="base kernel border sync" [actor]="base kernel border buffer sync" [dispatch]="base")
+rooms="base kernel border buffer sync io actor dispatch"
 # --below prints that, for floors.sh.
 if [[ ${1:-} == --below ]]; then
 	for room in $rooms; do echo "$room ${below[$room]}"; done
@@ -41,7 +42,7 @@ if [[ ${1:-} == --listed ]]; then
 	listed kernel
 	exit
 fi
-above="sync io actor" # the rooms that both lists are for
+above="buffer sync io actor" # the rooms that both lists are for
 if [[ ${1:-} == --own ]]; then
 	others=$(printf '%s/*.[ch] ' ${above/$2/})
 	listed kernel | comm -12 - <(names "$2"/*.[ch]) | comm -23 - <(names $others) |

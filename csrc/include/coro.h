@@ -23,6 +23,7 @@
  *   coro_stream.h     streams of bytes between Go and C, and between coroutines
  *   coro_go.h         calls into Go, and coroutines with a Go body
  *   coro_scheduler.h  schedulers: made, run, looked at and closed; Go does this for Go programs
+ *   coro_buffer.h     memory with one owner at a time, in C and Go
  *   coro_dispatch.h   the third layer
  *
  * What the comment of a call says
@@ -116,7 +117,8 @@ enum {
 	 * another worker, or for a lock that the caller does not hold */
 	CORO_EPERM = -2,
 	CORO_ENOMEM = -3, /* memory, a byte cap, or the kernel's limit of mappings is used up */
-	CORO_ESTALE = -4, /* the handle's coroutine has ended, or never was */
+	/* the handle's coroutine has ended, or never was; a buffer was sent or freed */
+	CORO_ESTALE = -4,
 	/* by coro_cancel, or a close of the scheduler with cancel, before or during the wait */
 	CORO_ECANCELED = -5,
 	/* coro_scheduler_run: coroutines are left that nothing can wake; a lock or a once: the
@@ -657,6 +659,7 @@ int coro_shield_end(void);
 #include "coro_stream.h"
 #include "coro_go.h"
 #include "coro_scheduler.h"
+#include "coro_buffer.h"
 #include "coro_dispatch.h"
 
 #ifdef __cplusplus

@@ -37,6 +37,7 @@ typedef struct coro_options {
 	/* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
 	uint32_t shared_stacks;
 	size_t shared_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
+	size_t buffer_limit;       /* cap on bytes of buffers (coro_buffer.h); 0: none */
 } coro_options;
 
 /*
@@ -286,6 +287,9 @@ typedef struct coro_stats {
 	/* times that a coro_serve has not accepted for a while, since there was no descriptor or no
 	 * memory */
 	uint64_t accept_pauses;
+	/* buffers (coro_buffer.h) that were made in this scheduler, and that were freed, since the
+	 * start; and the bytes of the memory of those that are not */
+	uint64_t buffers_made, buffers_freed, buffer_bytes;
 	int32_t membarrier; /* 1: doors are asymmetric, 0: they use an exchange */
 	int32_t guard;      /* 1: MADV_GUARD_INSTALL, 0: mprotect */
 } coro_stats;

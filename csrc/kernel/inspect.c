@@ -45,7 +45,8 @@ const char *coro_strerror(int status)
 	case CORO_ENOMEM:
 		return "out of memory: raise the limit, or vm.max_map_count, or let coroutines end";
 	case CORO_ESTALE:
-		return "the handle's coroutine has ended, or never was";
+		return "the handle's coroutine has ended, or never was; or the buffer was sent or "
+		       "freed";
 	case CORO_ECANCELED:
 		return "canceled, alone or because the scheduler is closing";
 	case CORO_EDEADLK:

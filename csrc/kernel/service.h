@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define COROI_SERVICES_MAX 8
+#define COROI_SERVICES_MAX 10
 
 struct coroi_rec;
 

@@ -125,7 +125,7 @@ const (
 type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
-	SharedStacks, DenseStack                                                    int
+	SharedStacks, DenseStack, BufferLimit                                       int
 	Paused, NoMembarrier, NoStandby, NoLending, MainWorker                      bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
@@ -175,6 +175,7 @@ func New(o Options) (*Scheduler, Status) {
 		record_limit:       C.size_t(o.RecordLimit),
 		shared_stacks:      C.uint32_t(o.SharedStacks),
 		shared_stack_bytes: C.size_t(o.DenseStack),
+		buffer_limit:       C.size_t(o.BufferLimit),
 		cpu_count:          C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	if status == OK {

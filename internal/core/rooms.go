@@ -11,6 +11,7 @@ import (
 	_ "github.com/organzine/coro/csrc/actor"
 	_ "github.com/organzine/coro/csrc/base"
 	_ "github.com/organzine/coro/csrc/border"
+	_ "github.com/organzine/coro/csrc/buffer"
 	_ "github.com/organzine/coro/csrc/dispatch"
 	_ "github.com/organzine/coro/csrc/include"
 	_ "github.com/organzine/coro/csrc/io"

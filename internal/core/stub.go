@@ -19,6 +19,7 @@ const (
 	AskBytes                  = 32
 	Asleep          Watch     = 2
 	Available                 = false
+	BufferMax                 = 1099511627776
 	Busy            Status    = -8
 	ByCall          Status    = 3
 	Canceled        Status    = -5
@@ -106,6 +107,11 @@ type (
 		ResultBytes uintptr
 		ResultAlign uintptr
 	}
+	BufferStats struct {
+		Made  uint64
+		Freed uint64
+		Bytes int
+	}
 	Call  struct{}
 	Calls struct{}
 	Chan  struct{}
@@ -161,6 +167,12 @@ type (
 	Latch    struct {
 		Object
 	}
+	Ledger     struct{}
+	LeftBuffer struct {
+		Index uint32
+		Where uintptr
+		Len   int
+	}
 	Lend    struct{}
 	Loan    struct{}
 	Loop    struct{}
@@ -185,6 +197,7 @@ type (
 		RecordLimit     int
 		SharedStacks    int
 		DenseStack      int
+		BufferLimit     int
 		Paused          bool
 		NoMembarrier    bool
 		NoStandby       bool
@@ -258,6 +271,7 @@ type (
 		ArgBytes    uintptr
 		ResultBytes uintptr
 	}
+	UsedBuffer  struct{}
 	Watch       uint32
 	WorkerStats struct {
 		Spawned     uint64
@@ -284,6 +298,7 @@ var (
 
 func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
 func AskBody() unsafe.Pointer                                        { return nil }
+func BufferSizes(id uint64) (int, int)                               { return 0, 0 }
 func Cancel(handle uint64) Status                                    { return Again }
 func Class(bytes int) uint8                                          { return 0 }
 func CloseDuplicate(fd int)                                          {}
@@ -291,15 +306,19 @@ func CloseFD(f uint64) Status                                        { return Ag
 func DeclareBrief(fn uintptr) Status                                 { return Again }
 func Detach(handle uint64) Status                                    { return Again }
 func DrainActor(a uint64) Status                                     { return Again }
+func DropBuffers(at unsafe.Pointer, offsets []uintptr)               {}
 func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
 func Enlarge(s *Spec)                                                {}
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
+func FreeBuffer(id uint64) Status                                    { return Again }
 func FunctionName(fn uintptr) string                                 { return "" }
 func Functions() map[uintptr]string                                  { return nil }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
+func IsLeftBuffer(id uint64, where uintptr) (bool, int)              { return false, 0 }
 func LargeBlocks() int                                               { return 0 }
 func LateFunctions() int                                             { return 0 }
+func LeftBuffers() []LeftBuffer                                      { return nil }
 func Loans() int                                                     { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
@@ -322,6 +341,7 @@ func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64, linger ui
 	return Serve{}
 }
 func Now() uint64                                             { return 0 }
+func PassBuffers(at unsafe.Pointer, offsets []uintptr) Status { return Again }
 func RegisterCauses(id uint32)                                {}
 func RegisterInline(f func(Calls))                            {}
 func ReleaseFD(f uint64) (int, Status)                        { return 0, Again }
@@ -330,6 +350,8 @@ func SendActor(to uint64, kind uint32, payload []byte) Status { return Again }
 func ServeBody() unsafe.Pointer                               { return nil }
 func StopActor(a uint64) Status                               { return Again }
 func TakeLate() uintptr                                       { return 0 }
+func UnpassBuffers(at unsafe.Pointer, offsets []uintptr)      {}
+func UseBuffer(id uint64) (UsedBuffer, Status)                { return UsedBuffer{}, Again }
 func WaitName(kind byte) string                               { return "" }
 func Wake(handle uint64) Status                               { return Again }
 
@@ -439,6 +461,8 @@ func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
 
+func (Ledger) Make(n uintptr, where uintptr) uint64 { return 0 }
+
 func (*Lend) Call() *Call               { return nil }
 func (*Lend) Ended() (Status, *Failure) { return Again, nil }
 func (*Lend) Handle() uint64            { return 0 }
@@ -508,6 +532,7 @@ func (*Scheduler) Arm()                                       {}
 func (*Scheduler) AtRest() bool                               { return false }
 func (*Scheduler) BeginPending(n uint32)                      {}
 func (*Scheduler) Blocked(limit int) ([]Blocked, int)         { return nil, 0 }
+func (*Scheduler) BufferStats() BufferStats                   { return BufferStats{} }
 func (*Scheduler) CallsCanceled() bool                        { return false }
 func (*Scheduler) CallsWatch() Watch                          { return 0 }
 func (*Scheduler) Close(cancel bool) Status                   { return Again }
@@ -535,6 +560,7 @@ func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall { return nil }
 func (*Scheduler) Inside() bool                               { return false }
 func (*Scheduler) IsExhausted() bool                          { return false }
 func (*Scheduler) IsRoomy() bool                              { return false }
+func (*Scheduler) Ledger() Ledger                             { return Ledger{} }
 func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool, budget time.Duration) Outcome {
 	return 0
 }
@@ -596,3 +622,9 @@ func (*Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Point
 	return Joinable{}, Again
 }
 func (*Submitter) Unload() {}
+
+func (UsedBuffer) Bytes() []byte     { return nil }
+func (UsedBuffer) Grow(n int) Status { return Again }
+func (UsedBuffer) Room() int         { return 0 }
+func (UsedBuffer) SetLen(n int)      {}
+func (UsedBuffer) Unuse()            {}

@@ -148,8 +148,25 @@ func members(pool Pool) (n int) {
 	return n
 }
 
+// What others keep account of themselves: what was there at Begin, and what is left of the rest.
+var watched []watcher
+
+type watcher struct {
+	begin func() any
+	left  func(before any) []Leak
+}
+
+// Watch has begin called at each Begin, and left, with what begin has returned, for each list of
+// leaks. It is called by init functions.
+func Watch(begin func() any, left func(before any) []Leak) {
+	watched = append(watched, watcher{begin, left})
+}
+
 // A Verification is about all things that are made between Begin and End.
-type Verification struct{ since uint64 }
+type Verification struct {
+	since  uint64
+	before []any // of what is watched
+}
 
 // Begin has account kept from now on.
 func Begin() *Verification {
@@ -158,7 +175,11 @@ func Begin() *Verification {
 	if on.Add(1) == 1 {
 		entries, pools, pruneAt = nil, map[Pool]*spawns{}, pruneLeast
 	}
-	return &Verification{seq}
+	v := &Verification{since: seq}
+	for _, w := range watched {
+		v.before = append(v.before, w.begin())
+	}
+	return v
 }
 
 // End must be called once.
@@ -201,6 +222,9 @@ func (v *Verification) Leaks() (leaks []Leak) {
 			what += " (waiting: " + strings.Join(w, ", ") + ")"
 		}
 		leaks = append(leaks, Leak{what, where.String()})
+	}
+	for i, w := range watched {
+		leaks = append(leaks, w.left(v.before[i])...)
 	}
 	return leaks
 }

@@ -4,6 +4,7 @@
 #include "layer.h"
 
 #include "actor/actors.h"
+#include "buffer/buffer.h"
 #include "kernel/slab.h"
 
 #include <dirent.h>
@@ -36,6 +37,7 @@ static int threads(void)
 
 void check_nothing_left(void)
 {
+	coroi_depot_trim(); /* what free buffers have kept */
 	struct fault_held h = fault_held();
 	int64_t kept = 0;
 
@@ -43,6 +45,8 @@ void check_nothing_left(void)
 		kept += (int64_t)COROI_CHUNK_BYTES;
 	for (uint32_t i = 0; i < COROI_PLACES_CHUNKS && coroi_places_dir[i]; i++)
 		kept += (int64_t)COROI_PLACES_BYTES;
+	for (uint32_t i = 0; i < COROI_BUFFER_CHUNKS && coroi_buffer_dir[i]; i++)
+		kept += (int64_t)(COROI_BUFFER_CHUNK * sizeof(struct coroi_descriptor));
 	CHECK_EQ(h.mapped - h.stuck, kept);
 	/* the list of chunks, slots of descriptors, the names of two bodies of actors */
 	CHECK(h.blocks <= 4);

@@ -38,6 +38,7 @@
 	S(lookups)         \
 	S(server)          \
 	S(actors)          \
+	S(buffers)         \
 	S(dispatcher)      \
 	S(giving_back)     \
 	S(pool_rr)         \
