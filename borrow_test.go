@@ -402,7 +402,8 @@ func TestWhereNobodyHearsOfTheEndNothingIsLent(t *testing.T) {
 }
 
 func TestTypesThatCannotLend(t *testing.T) {
-	const where = "memory that is lent: the argument of a Func, or of an exported Go function, may have it"
+	const where = "memory that is lent: the argument of a Func, of a RangeFunc, or of an exported Go " +
+		"function, may have it"
 	s := newScheduler(t, coro.WithWorkers(1))
 	_, err := coro.NewFunc[coro.Slice[*int], coro.None](testbody.AddBytes)
 	optionError(t, err, "NewFunc", "contains *int, which points into Go")

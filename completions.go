@@ -14,6 +14,10 @@ import (
 // is given twice comes twice; a task that a C body waits for comes at once, with ErrBusy. The cost
 // of each does not depend on their number. Each range over it starts from the beginning.
 //
+// Before that last pair those tasks that borrow memory (see [Slice]) are canceled, and have ended:
+// as of Task.Wait. A range that the caller leaves cancels nothing: what is borrowed then is lent
+// until Done of its task tells of the end.
+//
 //	for task, err := range coro.Completions(ctx, tasks...) {
 //		if err != nil { … }
 //		result, _ := task.Wait(ctx)
@@ -21,6 +25,7 @@ import (
 func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[R], error] {
 	return func(yield func(*Task[R], error) bool) {
 		if err := outside(); err != nil && len(tasks) > 0 {
+			endBorrowers(tasks)
 			yield(nil, err)
 			return
 		}
@@ -44,9 +49,26 @@ func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[
 			select {
 			case <-q.news:
 			case <-ctx.Done():
+				endBorrowers(tasks)
 				yield(nil, ctxerr.Of(ctx))
 				return
 			}
+		}
+	}
+}
+
+// endBorrowers cancels those of the tasks that borrow memory, and waits for their ends. The caller's
+// own coroutine is left out: it cannot end before.
+func endBorrowers[R any](tasks []*Task[R]) {
+	of := func(t *Task[R]) bool { return t.borrows && !t.finished.Load() && !t.isCaller() }
+	for _, t := range tasks {
+		if of(t) {
+			t.Cancel()
+		}
+	}
+	for _, t := range tasks {
+		if of(t) {
+			t.endHere()
 		}
 	}
 }

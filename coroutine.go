@@ -106,7 +106,7 @@ func Go[T any](
 ) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
-		return startMember(g, func() (*Task[T], error) {
+		return startMember(g, false, func() (*Task[T], error) {
 			return start(startContext{ctx: g.ctx}, s, f, false, opts)
 		})
 	}
@@ -137,7 +137,7 @@ func GoContext[T any](
 	bind := own.ctx.Done() != nil
 	var t *Task[T]
 	if g != nil {
-		t, err = startMember(g,
+		t, err = startMember(g, false,
 			func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
 	} else {
 		t, err = start(own, s, f, bind, opts)

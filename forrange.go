@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"unsafe"
 
 	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
+	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -17,8 +19,8 @@ import (
 //	void scale(int64_t from, int64_t to, void *arg); // from, to - 1, and all between
 //
 // arg points to a copy of an A, which all parts share, and which none of them writes; it is NULL
-// for a type of no size. A holds no pointers and at most InlineBytes bytes: for more, pass the
-// address of C memory, or of pinned Go memory, as a uintptr. The zero RangeFunc is not usable.
+// for a type of no size. A has at most InlineBytes bytes, and holds no pointers but those of a
+// [Slice]: that memory is lent to all parts until For returns. The zero RangeFunc is not usable.
 type RangeFunc[A any] struct {
 	spec core.Spec
 }
@@ -51,11 +53,10 @@ func newRangeConfig(entry unsafe.Pointer, arg reflect.Type, opts []FuncOption) (
 				"function void x(int64_t from, int64_t to, void *arg)"}
 	}
 	c := &funcConfig{Spec: core.Spec{Fn: body.Fn, Class: classDefault}, body: body}
-	var err error
-	if c.ArgBytes, err = inlineBytes(what, arg); err != nil {
+	if err := c.share(what, arg); err != nil {
 		return nil, err
 	}
-	plain := c.Spec
+	before := c.Spec
 	for _, o := range opts {
 		if o == nil {
 			return nil, nilOption(what)
@@ -64,12 +65,28 @@ func newRangeConfig(entry unsafe.Pointer, arg reflect.Type, opts []FuncOption) (
 			return nil, err
 		}
 	}
-	if c.Spec != plain {
+	if c.Spec != before {
 		return nil, &OptionError{what, "FuncStack, FuncDense or FuncBrief",
 			"does not go with a RangeFunc: its parts have the scheduler's stacks " +
 				"(WithStack), and run on any worker"}
 	}
 	return c, nil
+}
+
+// share has the type of the argument, which all parts share.
+func (c *funcConfig) share(what string, arg reflect.Type) error {
+	if arg.Size() > InlineBytes {
+		return tooLarge(what, arg, InlineBytes)
+	}
+	slices, why := plain.Slices(arg)
+	if why != "" {
+		return &OptionError{what, arg, why}
+	}
+	c.ArgBytes = uint8(arg.Size())
+	if len(slices) > 0 {
+		c.Loan = core.NewLoan(&core.Terms{Slices: slices})
+	}
+	return nil
 }
 
 // MustRangeFunc is NewRangeFunc that panics, for package variables.
@@ -96,11 +113,12 @@ func MustRangeFunc[A any](entry unsafe.Pointer, opts ...FuncOption) RangeFunc[A]
 // If parts end otherwise than by returning, For returns the error of the lowest of them, as
 // Task.Wait does: ErrAborted, a *BodyError. Then some numbers were perhaps left out. If ctx ends
 // first, For returns its cause: no further part begins, waits of those that run end with
-// CORO_ECANCELED, and For waits until all of them have returned. So what arg has the address of may
-// be freed after For, and Go memory unpinned. If each part has run, and none was told of the end,
-// For returns nil. An n of 0 or less starts nothing. The other errors are those of Call; after
-// ErrBubble parts may go on. Within a Go function that was called inline, For holds the worker until
-// all parts have ended: where each worker is held so, that is for ever.
+// CORO_ECANCELED, and For waits until all of them have returned. So the memory of a [Slice] in arg,
+// and what arg has the address of, are the caller's again after For. If each part has run, and none
+// was told of the end, For returns nil. An n of 0 or less starts nothing. The other errors are those
+// of Call; after ErrBubble parts may go on, but not those that borrow. Within a Go function that was
+// called inline, For holds the worker until all parts have ended: where each worker is held so, that
+// is for ever.
 //
 // [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md
 func For[A any](ctx context.Context, s *Scheduler, n, grain int, f RangeFunc[A], arg A) error {
@@ -119,15 +137,21 @@ func For[A any](ctx context.Context, s *Scheduler, n, grain int, f RangeFunc[A],
 	// After this no user's code can panic, while C has the loop.
 	ctx, free := settle(ctx)
 	defer free()
+	if f.spec.Loan != nil {
+		var pins runtime.Pinner // one for all parts
+		defer pins.Unpin()
+		f.spec.Loan.PinBy(&pins, unsafe.Pointer(&arg)) // before C has the addresses
+	}
 	loop, ok := core.NewLoop(&f.spec, n, grain, unsafe.Pointer(&arg))
 	if !ok {
 		return ErrNoMemory
 	}
-	return s.runLoop(ctx, loop, f.spec.Fn)
+	return s.runLoop(ctx, loop, f.spec.Fn, f.spec.Loan != nil)
 }
 
-// runLoop is For of a loop, which it frees.
-func (s *Scheduler) runLoop(ctx context.Context, loop core.Loop, fn uintptr) error {
+// runLoop is For of a loop, which it frees. borrows: the parts borrow memory, and have ended when it
+// returns, by whatever way.
+func (s *Scheduler) runLoop(ctx context.Context, loop core.Loop, fn uintptr, borrows bool) error {
 	later := false // the end of the leader frees the loop
 	stop := cancelLoop(ctx, loop)
 	defer func() {
@@ -143,14 +167,18 @@ func (s *Scheduler) runLoop(ctx context.Context, loop core.Loop, fn uintptr) err
 	if err != nil {
 		return err
 	}
-	t, _, err := lead.callOn(ctx, s, &address, &l, at, nil, func(t *Task[None]) {
+	leave := func(t *Task[None]) { // the goroutine ends in a Go function that a part has called
+		if borrows {
+			t.endHere()
+			return
+		}
 		later = true
 		t.whenDone(loop.Free)
-	})
+	}
+	t, _, err := lead.callOn(ctx, s, &address, &l, at, nil, leave)
 	if t != nil {
-		if err == ErrBubble { // the parts go on
-			later = true
-			t.whenDone(loop.Free)
+		if err == ErrBubble {
+			leave(t)
 			return err
 		}
 		_, err = t.Wait(background) // where ctx has ended, too

@@ -36,12 +36,14 @@ type Group struct {
 	mu      sync.Mutex
 	members table.List[member]
 	count   int // of tasks that have not ended
+	borrows int // of those, the tasks that borrow memory
 	// members will be canceled by the deadline: a pending-work token is held
-	awaits   bool
-	canceled bool
-	over     bool // Wait has returned
-	err      error
-	ended    chan struct{} // closed when count is zero; nil: nobody waits
+	awaits    bool
+	canceled  bool
+	over      bool // Wait has returned
+	err       error
+	ended     chan struct{} // closed when count is zero; nil: nobody waits
+	givenBack []func()      // to be called when borrows is zero, with mu held
 }
 
 // A member is a task of any type, and of any kind of coroutine.
@@ -90,29 +92,29 @@ type Scope interface {
 func (s *Scheduler) scope() (*Scheduler, *Group) { return s, nil }
 func (g *Group) scope() (*Scheduler, *Group)     { return g.s, g }
 
-// startMember calls start, which starts a task of the group.
-func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], error) {
-	if err := g.enter(); err != nil {
+// startMember calls start, which starts a task of the group. borrows: the task borrows memory.
+func startMember[R any](g *Group, borrows bool, start func() (*Task[R], error)) (*Task[R], error) {
+	if err := g.enter(borrows); err != nil {
 		return nil, err
 	}
 	defer g.s.deadlineOver(g.s.awaitIf(g.hasDeadline)) // by then t is a member
 	member := false
 	defer func() {
 		if !member { // nothing was started, or a context given to start has panicked
-			g.leave(nil)
+			g.leave(nil, borrows)
 		}
 	}()
 	t, err := start()
 	if err != nil {
 		return nil, err
 	}
-	g.add(t)
+	g.add(t, borrows)
 	member = true
 	return t, nil
 }
 
 // enter counts a task that is about to start.
-func (g *Group) enter() error {
+func (g *Group) enter(borrows bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -122,16 +124,28 @@ func (g *Group) enter() error {
 		return ctxerr.Of(g.ctx)
 	}
 	g.count++
+	if borrows {
+		g.borrows++
+	}
 	return nil
 }
 
 // leave counts a task that has ended.
-func (g *Group) leave(err error) {
+func (g *Group) leave(err error, borrows bool) {
 	if err != nil {
 		g.fail(err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if borrows {
+		g.borrows--
+		if g.borrows == 0 {
+			for _, f := range g.givenBack {
+				f()
+			}
+			g.givenBack = nil
+		}
+	}
 	g.count--
 	if g.count == 0 && g.ended != nil {
 		close(g.ended)
@@ -153,7 +167,7 @@ func (g *Group) fail(err error) {
 }
 
 // add keeps a task that has started, until the task ends.
-func (g *Group) add(t member) {
+func (g *Group) add(t member, borrows bool) {
 	g.mu.Lock()
 	id := g.members.Add(t)
 	canceled := g.canceled
@@ -169,7 +183,7 @@ func (g *Group) add(t member) {
 		g.members.Remove(id)
 		awaits := g.members.Len() == 0 && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
-		g.leave(t.Err())
+		g.leave(t.Err(), borrows)
 		g.s.deadlineOver(awaits)
 	})
 }
@@ -204,13 +218,20 @@ func (g *Group) cancelAll() {
 //
 // If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
 // be called again. So context.Background() is the context for a caller that frees what the tasks
-// use. A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function
-// that such a task has called, Wait returns ErrInside, and the group is not over.
+// use. If tasks borrow memory (see [Slice]), the end of ctx cancels the group, and Wait returns when
+// those have ended: with the cause, or, if the group is over then, as above. A Wait in a bubble of
+// testing/synctest does so too, with ErrBubble.
+//
+// A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function that
+// such a task has called, Wait returns ErrInside, and the group is not over.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {
 		if err := outside(); err != nil {
 			g.mu.Unlock()
+			if !g.isCaller() {
+				g.endBorrowers(err)
+			}
 			return err
 		}
 		if g.ended == nil {
@@ -224,7 +245,9 @@ func (g *Group) Wait(ctx context.Context) error {
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return ctxerr.Of(ctx)
+			if err := ctxerr.Of(ctx); !g.endBorrowers(err) {
+				return err
+			}
 		}
 		g.mu.Lock()
 	}
@@ -240,6 +263,27 @@ func (g *Group) Wait(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// endBorrowers cancels the group, if tasks of it borrow memory, and waits for their ends: in a
+// bubble too, as Task.endHere does. It tells whether it has waited, and all tasks have ended then.
+func (g *Group) endBorrowers(cause error) (all bool) {
+	g.mu.Lock()
+	if g.borrows == 0 {
+		g.mu.Unlock()
+		return false
+	}
+	var over sync.Mutex
+	over.Lock()
+	g.givenBack = append(g.givenBack, over.Unlock)
+	g.mu.Unlock()
+	if g.ctx.Err() == nil {
+		g.fail(cause)
+	}
+	over.Lock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.count == 0
 }
 
 // isCaller tells whether a task of the group cannot end before the caller returns.

@@ -20,6 +20,9 @@ import (
 // canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
 // error of Start is not one of the group.
 //
+// What the coroutine borrows (see [Slice]) is lent until it has ended, whatever becomes of the Task.
+// Done and Wait of the Task, and Wait of the group, tell of the end.
+//
 // A brief function (FuncBrief) that is started in a Scheduler with a worker that sleeps runs on the
 // calling goroutine's thread before Start returns, until it ends or suspends. Its result is then
 // the Task's: no C body can join it.
@@ -45,7 +48,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 }
 
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
-	return startMember(g, func() (*Task[R], error) {
+	return startMember(g, f.spec.Loan.Borrows(), func() (*Task[R], error) {
 		// counted: its error cancels others
 		return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, &arg,
 			g.s.paused, nil)
@@ -193,7 +196,8 @@ func (f *Func[A, R]) launchHere(t *Task[R], arg *A, l *core.Lend) (core.Outcome,
 // CORO_ECANCELED, coro_canceled or coro_cancel_cause, and returned), the Task's error is the
 // context's cause. If the body was never told, or calls coro_exit_finished, its result stands, with
 // no error. The body may ask for the deadline, by coro_deadline. If the context has ended before,
-// StartContext returns its cause, and nothing was started.
+// StartContext returns its cause, and nothing was started. The cancel gives back no memory that the
+// coroutine borrows (see [Slice]): its end does.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	return f.startWith(ctx, in, &arg, nil)
 }
@@ -221,7 +225,7 @@ func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg *A, l *core.Le
 func (f Func[A, R]) startMemberContext(
 	ctx startContext, g *Group, arg *A,
 ) (*Task[R], error) {
-	return startMember(g, func() (*Task[R], error) {
+	return startMember(g, f.spec.Loan.Borrows(), func() (*Task[R], error) {
 		return f.startBound(ctx.in(g), g.s, arg, g.s.paused, nil)
 	})
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"runtime"
 	"slices"
 	"unsafe"
 
@@ -29,12 +28,10 @@ import (
 
 // What is passed by value has the layout of its struct in work.h.
 type (
-	numbers struct {
-		at uintptr
-		n  int64
-	}
+	numbers = coro.Slice[uint32]
+
 	tree struct {
-		nodes uintptr
+		nodes coro.Slice[C.struct_node]
 		root  int32
 	}
 	sum struct{ values, nodes, depth int64 }
@@ -70,20 +67,14 @@ func run(ctx context.Context) error {
 	return walks(ctx, s)
 }
 
-// sorts gives C a slice of Go's, which is pinned until C is through: where the context never ends,
-// that is so when For and Call return.
+// sorts lends C a slice of Go's. When For and Call return, no part uses it any more.
 func sorts(ctx context.Context, s *coro.Scheduler) error {
 	slice := make([]uint32, 1_000_000)
-	var pin runtime.Pinner
-	pin.Pin(&slice[0])
-	defer pin.Unpin()
-	a := numbers{at: uintptr(unsafe.Pointer(&slice[0])), n: int64(len(slice))}
-
-	if err := coro.For(ctx, s, len(slice), 4096, fill, a); err != nil {
+	if err := coro.For(ctx, s, len(slice), 4096, fill, coro.SliceOf(slice)); err != nil {
 		return err
 	}
 	before := checksum(slice)
-	if _, err := sort.Call(ctx, s, a); err != nil {
+	if _, err := sort.Call(ctx, s, coro.SliceOf(slice)); err != nil {
 		return err
 	}
 	fmt.Printf("%d numbers: sorted %v, the same ones %v, median %d\n", len(slice),
@@ -103,11 +94,7 @@ func checksum(slice []uint32) (sum uint64) {
 func walks(ctx context.Context, s *coro.Scheduler) error {
 	var nodes []C.struct_node
 	root := grow(&nodes, 200_000)
-	var pin runtime.Pinner
-	pin.Pin(&nodes[0])
-	defer pin.Unpin()
-
-	sum, err := walk.Call(ctx, s, tree{uintptr(unsafe.Pointer(&nodes[0])), root})
+	sum, err := walk.Call(ctx, s, tree{coro.SliceOf(nodes), root})
 	if err != nil {
 		return err
 	}

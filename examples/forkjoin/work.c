@@ -1,7 +1,5 @@
 #include "work.h"
 
-#include "coro.h"
-
 /* A join fails where its child was canceled, say, or where there was no memory for it. Then the
  * parent has no result either. */
 static void join(coro_fork *f)
@@ -14,7 +12,7 @@ static void join(coro_fork *f)
 
 void fill(int64_t from, int64_t to, void *arg)
 {
-	const struct numbers *a = arg;
+	const numbers *a = arg;
 
 	for (int64_t i = from; i < to; i++) {
 		uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15;
@@ -28,11 +26,11 @@ void fill(int64_t from, int64_t to, void *arg)
 /* Below that a fork costs more than it brings. */
 #define FEW 64
 
-static void insert(uint32_t *at, int64_t n)
+static void insert(uint32_t *at, size_t n)
 {
-	for (int64_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++) {
 		uint32_t x = at[i];
-		int64_t k = i;
+		size_t k = i;
 		for (; k > 0 && at[k - 1] > x; k--)
 			at[k] = at[k - 1];
 		at[k] = x;
@@ -41,11 +39,11 @@ static void insert(uint32_t *at, int64_t n)
 
 /* divide - put what is at most the middle one of three to the left. Returns: how many these are,
  * 1 to n - 1. */
-static int64_t divide(uint32_t *at, int64_t n)
+static size_t divide(uint32_t *at, size_t n)
 {
 	uint32_t a = at[0], b = at[n / 2], c = at[n - 1];
 	uint32_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-	int64_t i = -1, k = n;
+	size_t i = SIZE_MAX, k = n;
 
 	for (;;) {
 		do
@@ -66,16 +64,16 @@ static int64_t divide(uint32_t *at, int64_t n)
  * part. So others, which take the oldest fork first, get what is worth it. */
 void sort(void *arg, void *none)
 {
-	struct numbers a = *(struct numbers *)arg, left, right;
+	numbers a = *(numbers *)arg, left, right;
 	coro_fork f;
 
 	if (a.n <= FEW) {
 		insert(a.at, a.n);
 		return;
 	}
-	left = (struct numbers){a.at, divide(a.at, a.n)};
-	right = (struct numbers){a.at + left.n, a.n - left.n};
-	struct numbers *large = left.n > right.n ? &left : &right;
+	left = (numbers){a.at, divide(a.at, a.n)};
+	right = (numbers){a.at + left.n, a.n - left.n};
+	numbers *large = left.n > right.n ? &left : &right;
 	coro_fork_begin(&f, sort, large, NULL);
 	sort(large == &left ? &right : &left, none);
 	join(&f);
@@ -130,7 +128,7 @@ void walk(void *arg, void *result)
 {
 	const struct tree *t = arg;
 	struct sum left = {0}, right = {0}, *sum = result;
-	const struct node *node = &t->nodes[t->root];
+	const struct node *node = &t->nodes.at[t->root];
 	struct tree a = {t->nodes, node->left}, b = {t->nodes, node->right};
 	coro_fork f;
 

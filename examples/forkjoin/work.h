@@ -2,13 +2,9 @@
 #ifndef FORKJOIN_WORK_H
 #define FORKJOIN_WORK_H
 
-#include <stdint.h>
+#include "coro.h"
 
-/* Numbers in memory of the caller's: Go memory that is pinned, or C memory. */
-struct numbers {
-	uint32_t *at;
-	int64_t n;
-};
+CORO_SLICE(numbers, uint32_t);
 
 /* A part of coro.For: number i becomes one that looks random, and is always the same. */
 void fill(int64_t from, int64_t to, void *numbers);
@@ -24,8 +20,10 @@ struct node {
 	int64_t value;
 };
 
+CORO_SLICE(nodes, const struct node);
+
 struct tree {
-	const struct node *nodes;
+	nodes nodes;
 	int32_t root;
 };
 

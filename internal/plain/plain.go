@@ -14,8 +14,8 @@ func Refusal(t reflect.Type) string {
 	case bad == nil:
 		return ""
 	case Lent(bad) != nil:
-		return fmt.Sprintf("contains %v, memory that is lent: the argument of a Func, or of an "+
-			"exported Go function, may have it, nothing else", bad)
+		return fmt.Sprintf("contains %v, memory that is lent: the argument of a Func, of a "+
+			"RangeFunc, or of an exported Go function, may have it, nothing else", bad)
 	}
 	return fmt.Sprintf("contains %v, which points into Go: pass numbers, arrays and structs of "+
 		"them, a runtime/cgo.Handle, C memory as a uintptr, or, in the argument of a Func, "+

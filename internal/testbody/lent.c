@@ -29,10 +29,9 @@ CORO_BODY(testbody_add_bytes_slowly, struct testbody_add_bytes, uint64_t, 0)
 		*result = n;
 }
 
-CORO_BODY(testbody_lent, struct testbody_lent, uint64_t, 0)
+/* first - what comes before the writes. Returns: the status of the call. */
+static int first(const struct testbody_lent *arg)
 {
-	int status = 0;
-
 	switch (arg->how) {
 	case TESTBODY_LENT_YIELDS:
 		for (int i = 0; i < 20 && !coro_yield(); i++)
@@ -46,21 +45,42 @@ CORO_BODY(testbody_lent, struct testbody_lent, uint64_t, 0)
 		coro_sleep(20000);
 		break;
 	case TESTBODY_LENT_CALLS:
-		status = coro_call_go(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
-		break;
+		return coro_call_go(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
 	case TESTBODY_LENT_INLINE:
-		status = coro_call_go_inline(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
-		break;
+		return coro_call_go_inline(arg->id, &arg->to, sizeof arg->to, NULL, 0, NULL);
 	}
+	return CORO_OK;
+}
+
+static void last(const struct testbody_lent *arg)
+{
+	if (arg->how == TESTBODY_LENT_ABORTS)
+		coro_abort();
+	if (arg->how == TESTBODY_LENT_FAILS)
+		coro_fail(7, "lent");
+}
+
+CORO_BODY(testbody_lent, struct testbody_lent, uint64_t, 0)
+{
+	int status = first(arg);
 	const uint8_t *from = arg->from.at;
 	uint8_t *to = arg->to.at;
 	for (size_t i = 0; i < arg->to.n; i++)
 		*result += to[i] = (uint8_t)(from[i] + arg->by);
 	*result |= (uint64_t)(uint32_t)status << 32;
-	if (arg->how == TESTBODY_LENT_ABORTS)
-		coro_abort();
-	if (arg->how == TESTBODY_LENT_FAILS)
-		coro_fail(7, "lent");
+	last(arg);
+}
+
+void testbody_lent_range(int64_t begin, int64_t end, void *shared)
+{
+	const struct testbody_lent *arg = shared;
+	const uint8_t *from = arg->from.at;
+	uint8_t *to = arg->to.at;
+
+	first(arg);
+	for (int64_t i = begin; i < end; i++)
+		to[i] = (uint8_t)(from[i] + arg->by);
+	last(arg);
 }
 
 CORO_BODY(testbody_lent_both, struct testbody_lent, int64_t, 0)

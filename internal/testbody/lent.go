@@ -13,6 +13,7 @@ var (
 	AddBytes       = unsafe.Pointer(&C.testbody_add_bytes_body)
 	AddBytesSlowly = unsafe.Pointer(&C.testbody_add_bytes_slowly_body)
 	Lent           = unsafe.Pointer(&C.testbody_lent_body)
+	LentRange      = unsafe.Pointer(C.testbody_lent_range)
 	LentBoth       = unsafe.Pointer(&C.testbody_lent_both_body)
 
 	Large       = unsafe.Pointer(&C.testbody_large_body)

@@ -38,6 +38,9 @@ struct testbody_lent {
  * half. */
 CORO_DECLARE_BODY(testbody_lent);
 
+/* The same as a part of a range: it writes the bytes that the part has the numbers of. */
+void testbody_lent_range(int64_t begin, int64_t end, void *lent);
+
 /* A Go function is given a struct with two coro_bytes, one of them this body's own memory. result:
  * the status. */
 struct testbody_lent_both {
