@@ -85,9 +85,43 @@ func isVerb(text string) bool {
 		func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// writeDoc writes a comment, in which no line means anything but its text.
-func writeDoc(b *bytes.Buffer, lines []string) {
-	for _, line := range lines {
+// The columns of a line of a comment, and of the tab before that of a member.
+const (
+	columns    = 100
+	tabColumns = 8
+)
+
+// wrapped breaks lines of more than so many characters at spaces. What is left begins the next line
+// of the paragraph. Indented lines stay: they are code, or lists.
+func wrapped(lines []string, most int) (out []string) {
+	isText := func(line string) bool {
+		return line != "" && !unicode.IsSpace(rune(line[0]))
+	}
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		for isText(line) && utf8.RuneCountInString(line) > most {
+			end := strings.LastIndexByte(string([]rune(line)[:most+1]), ' ')
+			if end < 0 {
+				if end = strings.IndexByte(line, ' '); end < 0 {
+					break
+				}
+			}
+			out = append(out, line[:end])
+			line = strings.TrimLeft(line[end:], " ")
+			if i+1 < len(lines) && isText(lines[i+1]) {
+				i++
+				line += " " + lines[i]
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// writeDoc writes a comment, in which no line means anything but its text, and which is to be
+// indented by so many columns.
+func writeDoc(b *bytes.Buffer, lines []string, indent int) {
+	for _, line := range wrapped(lines, columns-indent-len("// ")) {
 		fmt.Fprintln(b, strings.TrimRight("// "+harmless(line), " "))
 	}
 }

@@ -61,8 +61,30 @@ func TestADocCommentBeginsWithASentence(t *testing.T) {
 		doc := tidy(strings.Split(comment, "\n"))
 		b := goBody{goName: "XY", cName: "x_y", source: "a.c", doc: doc}
 		var text bytes.Buffer
-		writeDoc(&text, b.comment())
+		writeDoc(&text, b.comment(), 0)
 		assert.Equal(t, "// "+want+"\n", text.String(), comment)
+	}
+}
+
+// Lines that are too long are broken at spaces, and the rest goes before the next line.
+func TestLongLinesOfADocCommentAreWrapped(t *testing.T) {
+	word := strings.Repeat("a", 9) + " "
+	long, huge := strings.Repeat(word, 11), strings.Repeat("b", 120)
+	code := "\t" + long + long
+	for in, want := range map[string]string{
+		"":                    "",
+		long[:97]:             long[:97],
+		long[:98]:             long[:89] + "\n" + long[90:98],
+		long + "c\nd e":       long[:89] + "\n" + long[90:] + "c d e",
+		long + "c\n\nd e":     long[:89] + "\n" + long[90:] + "c\n\nd e",
+		long + "c\n" + code:   long[:89] + "\n" + long[90:] + "c\n" + code,
+		code:                  code,
+		huge:                  huge,
+		huge + " c":           huge + "\nc",
+		"c " + huge + " c\nd": "c\n" + huge + "\nc d",
+		"é " + long[:96]:      "é " + long[:89] + "\n" + long[90:96],
+	} {
+		assert.Equal(t, want, strings.Join(wrapped(strings.Split(in, "\n"), 97), "\n"), in)
 	}
 }
 

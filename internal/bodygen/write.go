@@ -226,7 +226,7 @@ func (g *generator) text() ([]byte, error) {
 	b.WriteString(")\n")
 	for _, f := range g.bodies {
 		b.WriteString("\n")
-		writeDoc(&b, f.comment())
+		writeDoc(&b, f.comment(), 0)
 		fmt.Fprintf(&b, "var %s = coro.MustFunc[%s, %s](unsafe.Pointer(&C.%s%s))\n",
 			f.goName, f.arg, f.result, f.cName, descSuffix)
 	}
@@ -329,7 +329,7 @@ func (n *named) write(b *bytes.Buffer) {
 	}
 	doc, explains := cutName(n.cName, n.doc)
 	b.WriteString("\n")
-	writeDoc(b, sentence(what, doc, explains))
+	writeDoc(b, sentence(what, doc, explains), 0)
 	if n.base != "" {
 		fmt.Fprintf(b, "type %s %s\n\nconst (\n", n.goName, n.base)
 		for _, c := range n.consts {
@@ -340,7 +340,7 @@ func (n *named) write(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "type %s struct {\n", n.goName)
 	for _, f := range n.fields {
-		writeDoc(b, f.doc)
+		writeDoc(b, f.doc, tabColumns)
 		fmt.Fprintf(b, "%s %s", f.goName, f.typ.text)
 		if f.typ.comment != "" {
 			fmt.Fprintf(b, " // %s", f.typ.comment)

@@ -33,8 +33,8 @@ import (
 // The C body is look_up of bodies.c.
 var LookUp = coro.MustFunc[Lookups, coro.None](unsafe.Pointer(&C.look_up_body))
 
-// LookUpBeside is the body look_up_beside of bodies.c: the same, for some coroutines that take turns: while the memory of one is on its
-// way, the others compute.
+// LookUpBeside is the body look_up_beside of bodies.c: the same, for some coroutines that take
+// turns: while the memory of one is on its way, the others compute.
 var LookUpBeside = coro.MustFunc[Lookups, coro.None](unsafe.Pointer(&C.look_up_beside_body))
 
 // Lookups has the layout of struct lookups.
