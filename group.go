@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -33,10 +34,11 @@ type Group struct {
 	deadline    time.Time // of ctx, if it has one
 	hasDeadline bool
 
-	mu      sync.Mutex
-	members table.List[member]
-	count   int // of tasks that have not ended
-	borrows int // of those, the tasks that borrow memory
+	mu       sync.Mutex
+	members  table.List[member]
+	count    int // of tasks that have not ended
+	borrows  int // of those, the tasks that borrow memory
+	starting int // of those, the tasks that are no members yet
 	// members will be canceled by the deadline: a pending-work token is held
 	awaits    bool
 	canceled  bool
@@ -101,6 +103,9 @@ func startMember[R any](g *Group, borrows bool, start func() (*Task[R], error)) 
 	member := false
 	defer func() {
 		if !member { // nothing was started, or a context given to start has panicked
+			g.mu.Lock()
+			g.starting--
+			g.mu.Unlock()
 			g.leave(nil, borrows)
 		}
 	}()
@@ -124,6 +129,7 @@ func (g *Group) enter(borrows bool) error {
 		return ctxerr.Of(g.ctx)
 	}
 	g.count++
+	g.starting++
 	if borrows {
 		g.borrows++
 	}
@@ -170,6 +176,7 @@ func (g *Group) fail(err error) {
 func (g *Group) add(t member, borrows bool) {
 	g.mu.Lock()
 	id := g.members.Add(t)
+	g.starting--
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitIf(g.hasDeadline)
@@ -294,6 +301,11 @@ func (g *Group) isCaller() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for g.starting > 0 { // it may be the caller, which runs already
+		g.mu.Unlock()
+		runtime.Gosched()
+		g.mu.Lock()
+	}
 	return slices.ContainsFunc(g.members.All(), func(t member) bool {
 		return slices.Contains(callers, t.Handle())
 	})

@@ -114,6 +114,22 @@ func TestADaemonThatBorrowsGivesBackAtTheClose(t *testing.T) {
 	noLoans(t)
 }
 
+// The end of what borrows is Go's.
+func TestACBodyCannotJoinWhatBorrows(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	p := aLentPiece(10)
+	task, err := lentBody.Start(s, p.arg(testbody.LentParks))
+	require.NoError(t, err)
+	status, err := join.Call(background, s, task.Handle())
+	require.NoError(t, err)
+	assert.EqualValues(t, core.Busy, status)
+	task.Cancel()
+	_, err = task.Wait(background)
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+	p.written(t)
+	noLoans(t)
+}
+
 // What is refused has lent nothing.
 func TestAStartThatIsRefusedLendsNothing(t *testing.T) {
 	closed := newScheduler(t)
