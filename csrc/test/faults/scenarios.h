@@ -46,7 +46,8 @@
 	S(pool_gq)         \
 	S(bell)            \
 	S(go_calls)        \
-	S(lends)
+	S(lends)           \
+	S(many_lends)
 
 /* SCENARIO - the definition of one. */
 #define SCENARIO(name) void scenario_##name(void)

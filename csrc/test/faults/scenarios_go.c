@@ -6,10 +6,12 @@
 #include "border/brief.h"
 #include "border/gobell.h"
 #include "border/gocall.h"
+#include "border/many.h"
 #include "border/state.h"
 #include "kernel/wait.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -232,5 +234,119 @@ SCENARIO(lends)
 		lend_one(s, i);
 		wake_one(s);
 	}
+	end(s);
+}
+
+/* ------------------------------------------------------------------------ many calls that lend */
+
+#define MANY 40
+
+/* A call, as many.h has it: no result, and an argument. */
+struct lent_call {
+	struct coroi_one one;
+	uint64_t *at; /* what it borrows: 1 when it has begun, 2 at its end */
+	uint64_t parks;
+};
+
+static uint64_t calls_begun;
+
+/* is_lent_to - needs a record, a stack and memory for what it defers. */
+static void is_lent_to(void *arg, void *result)
+{
+	uint64_t *at = *(uint64_t **)arg, parks = ((uint64_t *)arg)[1];
+	uint64_t ends = 0;
+
+	(void)result;
+	*at = 1;
+	count(&calls_begun);
+	what_it_owns(&ends);
+	if (parks)
+		while (coro_park() != CORO_ECANCELED)
+			;
+	else
+		coro_yield();
+	*at = 2;
+	count(&ran);
+}
+
+static void leads_many(void *arg, void *result)
+{
+	coroi_many_lead(arg, result);
+	count(&ran);
+}
+
+/* check_many - each call has ended, or never begun, for want of memory or by the cancel. */
+static void check_many(struct coroi_many *m, const uint64_t *lent)
+{
+	struct lent_call *calls = (struct lent_call *)(void *)m->ones;
+
+	if (m->left == MANY + 1) { /* the leader has not begun */
+		CHECK(may_fail() && !calls_begun);
+		return;
+	}
+	CHECK_EQ(at_load_seq(&m->left), 0);
+	for (int i = 0; i < MANY; i++) {
+		int status = calls[i].one.status;
+		CHECK(lent[i] == 0 || lent[i] == 2);
+		CHECK(status == CORO_OK || status == CORO_ECANCELED || status == CORO_ENOMEM);
+		CHECK(status != CORO_OK || lent[i] == 2);
+		CHECK(status != CORO_ENOMEM || may_fail());
+	}
+}
+
+static uint64_t spawned_by(coro_scheduler *s)
+{
+	coro_worker_stats w[8];
+	coro_stats t;
+	uint64_t n = 0;
+
+	CHECK_EQ(coro_scheduler_stats(s, &t, w, 8), CORO_OK);
+	for (uint32_t i = 0; i < t.workers; i++)
+		n += w[i].spawned;
+	return n;
+}
+
+/* Some of the calls wait for the cancel, which comes when all have begun that can. */
+SCENARIO(many_lends)
+{
+	coro_scheduler *s = begin(2, 0, 0);
+	size_t bytes = sizeof(struct coroi_many) + MANY * sizeof(struct lent_call);
+	coro_handle h;
+
+	if (!s)
+		return;
+	struct coroi_many *m = calloc(1, bytes);
+	uint64_t *lent = calloc(MANY, sizeof *lent);
+	CHECK(m && lent);
+	*m = (struct coroi_many){.fn = (uintptr_t)is_lent_to,
+				 .count = MANY,
+				 .left = MANY + 1,
+				 .stride = sizeof(struct lent_call),
+				 .arg_bytes = 16,
+				 .class = s->class,
+				 .state = COROI_MANY_LENDS};
+	struct lent_call *calls = (struct lent_call *)(void *)m->ones;
+	for (int i = 0; i < MANY; i++) {
+		calls[i].at = &lent[i];
+		calls[i].parks = i % 3 == 0;
+	}
+	calls_begun = 0;
+	if (again(coro_scheduler_spawn(s, JOINABLE(0), leads_many, &m, sizeof(m), &h),
+		  CORO_ENOMEM)) {
+		while (at_load_seq(&calls_begun) < MANY && !may_fail())
+			sleep_us(20);
+		int status = coro_cancel(h);
+		CHECK(status == CORO_OK || (status == CORO_ESTALE && may_fail()));
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(coro_detach(h), CORO_OK);
+		check_many(m, lent);
+		/* The calls that were spawned; the others have found no record. */
+		accepted = spawned_by(s);
+		CHECK(accepted <= MANY + 1);
+		CHECK(may_fail() || accepted == MANY + 1);
+		ran = accepted; /* each is accounted for by its status */
+	}
+	free(lent);
+	free(m);
 	end(s);
 }
