@@ -221,7 +221,8 @@ func TestInABubbleWhatBorrowsHasEnded(t *testing.T) {
 				to := make([]byte, 3)
 				err := call(lentTo([]byte{1, 2, 3}, to, testbody.LentParks, 0))
 				assert.ErrorIs(t, err, coro.ErrBubble)
-				assert.Contains(t, [][]byte{{2, 3, 4}, {0, 0, 0}}, to, "it perhaps has not begun")
+				assert.Contains(t, [][]byte{{2, 3, 4}, {0, 0, 0}}, to,
+					"it perhaps has not begun")
 				assert.Zero(t, core.Loans())
 			})
 		})
@@ -402,8 +403,8 @@ func TestWhereNobodyHearsOfTheEndNothingIsLent(t *testing.T) {
 }
 
 func TestTypesThatCannotLend(t *testing.T) {
-	const where = "memory that is lent: the argument of a Func, of a RangeFunc, or of an exported Go " +
-		"function, may have it"
+	const where = "memory that is lent: the argument of a Func, of a RangeFunc, or of an " +
+		"exported Go function, may have it"
 	s := newScheduler(t, coro.WithWorkers(1))
 	_, err := coro.NewFunc[coro.Slice[*int], coro.None](testbody.AddBytes)
 	optionError(t, err, "NewFunc", "contains *int, which points into Go")
@@ -424,7 +425,8 @@ func TestTypesThatCannotLend(t *testing.T) {
 }
 
 // A lentBuffer is memory to lend: of Go's heap, of the array of a stack, of C's, or a mapping. What
-// is not Go's is given back at once, when the coroutine has ended: a write after that ends the test.
+// is not Go's is given back at once, when the coroutine has ended: a write after that ends the
+// test.
 type lentBuffer struct {
 	bytes []byte
 	free  func()

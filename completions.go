@@ -57,8 +57,8 @@ func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[
 	}
 }
 
-// endBorrowers cancels those of the tasks that borrow memory, and waits for their ends. The caller's
-// own coroutine is left out: it cannot end before.
+// endBorrowers cancels those of the tasks that borrow memory, and waits for their ends. The
+// caller's own coroutine is left out: it cannot end before.
 func endBorrowers[R any](tasks []*Task[R]) {
 	of := func(t *Task[R]) bool { return t.borrows && !t.finished.Load() && !t.isCaller() }
 	for _, t := range tasks {

@@ -115,10 +115,10 @@ func MustRangeFunc[A any](entry unsafe.Pointer, opts ...FuncOption) RangeFunc[A]
 // first, For returns its cause: no further part begins, waits of those that run end with
 // CORO_ECANCELED, and For waits until all of them have returned. So the memory of a [Slice] in arg,
 // and what arg has the address of, are the caller's again after For. If each part has run, and none
-// was told of the end, For returns nil. An n of 0 or less starts nothing. The other errors are those
-// of Call; after ErrBubble parts may go on, but not those that borrow. Within a Go function that was
-// called inline, For holds the worker until all parts have ended: where each worker is held so, that
-// is for ever.
+// was told of the end, For returns nil. An n of 0 or less starts nothing. The other errors are
+// those of Call; after ErrBubble parts may go on, but not those that borrow. Within a Go function
+// that was called inline, For holds the worker until all parts have ended: where each worker is
+// held so, that is for ever.
 //
 // [docs/fork.md]: https://github.com/organzine/coro/blob/main/docs/fork.md
 func For[A any](ctx context.Context, s *Scheduler, n, grain int, f RangeFunc[A], arg A) error {
@@ -149,8 +149,8 @@ func For[A any](ctx context.Context, s *Scheduler, n, grain int, f RangeFunc[A],
 	return s.runLoop(ctx, loop, f.spec.Fn, f.spec.Loan != nil)
 }
 
-// runLoop is For of a loop, which it frees. borrows: the parts borrow memory, and have ended when it
-// returns, by whatever way.
+// runLoop is For of a loop, which it frees. borrows: the parts borrow memory, and have ended when
+// runLoop returns or is left in another way.
 func (s *Scheduler) runLoop(ctx context.Context, loop core.Loop, fn uintptr, borrows bool) error {
 	later := false // the end of the leader frees the loop
 	stop := cancelLoop(ctx, loop)

@@ -225,9 +225,9 @@ func (g *Group) cancelAll() {
 //
 // If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
 // be called again. So context.Background() is the context for a caller that frees what the tasks
-// use. If tasks borrow memory (see [Slice]), the end of ctx cancels the group, and Wait returns when
-// those have ended: with the cause, or, if the group is over then, as above. A Wait in a bubble of
-// testing/synctest does so too, with ErrBubble.
+// use. If tasks borrow memory (see [Slice]), the end of ctx cancels the group, and Wait returns
+// when those have ended: with the cause, or, if the group is over then, as above. A Wait in a
+// bubble of testing/synctest does so too, with ErrBubble.
 //
 // A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function that
 // such a task has called, Wait returns ErrInside, and the group is not over.

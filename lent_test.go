@@ -288,7 +288,9 @@ func callsLent(ctx context.Context, s *coro.Scheduler, a lentArg) error {
 func TestGoFunctionsThatPanicOrEndWithinWhatBorrows(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	ends := map[string]coro.FuncID{
-		"panics": coro.MustExportFunc(func(context.Context, coro.Bytes) (coro.None, error) { panic("oh") }),
+		"panics": coro.MustExportFunc(func(context.Context, coro.Bytes) (coro.None, error) {
+			panic("oh")
+		}),
 		"Goexit": coro.MustExportFunc(func(context.Context, coro.Bytes) (coro.None, error) {
 			runtime.Goexit()
 			return coro.None{}, nil
@@ -342,8 +344,8 @@ func TestGoFunctionsThatPanicOrEndWithinWhatBorrows(t *testing.T) {
 // For pins what it lends once, for all parts.
 func TestForLends(t *testing.T) {
 	inEachScheduler(t, func(t *testing.T, s *coro.Scheduler) {
-		for _, how := range []uint32{testbody.LentNothing, testbody.LentYields, testbody.LentCalls,
-			testbody.LentInline} {
+		for _, how := range []uint32{testbody.LentNothing, testbody.LentYields,
+			testbody.LentCalls, testbody.LentInline} {
 			p := aLentPiece(1000)
 			require.NoError(t, coro.For(background, s, 1000, 7, lentRange, p.arg(how)))
 			p.written(t)

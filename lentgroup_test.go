@@ -21,7 +21,9 @@ import (
 // Groups, and Completions, of what borrows.
 
 // startsLent starts n coroutines that wait for a cancel, and then write.
-func startsLent(t *testing.T, in coro.Scope, n int) (pieces []lentPiece, tasks []*coro.Task[uint64]) {
+func startsLent(t *testing.T, in coro.Scope, n int) (
+	pieces []lentPiece, tasks []*coro.Task[uint64],
+) {
 	for range n {
 		p := aLentPiece(50)
 		task, err := lentBody.Start(in, p.arg(testbody.LentParks))
@@ -58,7 +60,7 @@ func perhapsWritten(t *testing.T, pieces []lentPiece) {
 	}
 }
 
-// The end of a Wait's context cancels a group that borrows, and Wait returns when all is given back.
+// The end of a Wait's context cancels a group that borrows, and Wait returns when nothing is lent.
 func TestAWaitOfAGroupThatBorrowsReturnsAfterTheEnds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	for range scaled(50) {

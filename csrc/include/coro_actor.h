@@ -240,9 +240,9 @@ int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void 
  *
  * Blocking: for a mutex, as coro_actor_send_after.
  * Cost:     some 100 ns; the logarithm of how many messages are to be sent later.
- * Returns:  CORO_OK: the message is gone, and what it owned destroyed. CORO_ESTALE: it was sent, and
- *           is handled or will be; or it is a dead letter, or was taken back. CORO_EINVAL: later is
- *           NULL. CORO_ECLOSED from outside, where a close has begun.
+ * Returns:  CORO_OK: the message is gone, and what it owned destroyed. CORO_ESTALE: it was sent,
+ *           and is handled or will be; or it is a dead letter, or was taken back. CORO_EINVAL:
+ *           later is NULL. CORO_ECLOSED from outside, where a close has begun.
  */
 int coro_actor_take_back(const coro_later *later);
 
@@ -303,9 +303,9 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
 		   coro_answer *answer, uint64_t deadline);
 
 /*
- * coro_actor_ask_lend - as coro_actor_ask, and the payload may have addresses of the asker's memory,
- * of its stack too. The behaviour may use that memory during the call that has the message, until
- * it answers it; and the ask returns before that, or afterwards, never between:
+ * coro_actor_ask_lend - as coro_actor_ask, and the payload may have addresses of the asker's
+ * memory, of its stack too. The behaviour may use that memory during the call that has the message,
+ * until it answers it; and the ask returns before that, or afterwards, never between:
  *
  *   taken back    The deadline comes, or a cancel, and no call has the message: none will. The ask
  *                 returns CORO_ETIMEDOUT or CORO_ECANCELED. The message is neither handled nor a
@@ -322,8 +322,8 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
  *
  * Suspends; a thread waits.
  * Cost:    as coro_actor_ask, and some 40 ns; in a coroutine the first time an allocation.
- * Returns: as coro_actor_ask; CORO_ENOWAIT in a no-wait section, whatever the deadline. CORO_ENOMEM:
- *          nothing was sent.
+ * Returns: as coro_actor_ask; CORO_ENOWAIT in a no-wait section, whatever the deadline.
+ *          CORO_ENOMEM: nothing was sent.
  */
 int coro_actor_ask_lend(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 			coro_answer *answer, uint64_t deadline);
@@ -419,8 +419,8 @@ typedef struct coro_actor_stats {
 } coro_actor_stats;
 
 /* coro_actor_stats_of - figures of the actors of s, also after its close. While messages are sent
- * they do not fit together exactly; at rest accepted is handled, all dead, and taken_back. Returns: CORO_OK,
- * CORO_EINVAL. */
+ * they do not fit together exactly; at rest accepted is handled, all dead, and taken_back.
+ * Returns: CORO_OK, CORO_EINVAL. */
 int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out);
 
 /* A message that was accepted, and is not handled. */

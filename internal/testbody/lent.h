@@ -81,7 +81,7 @@ struct testbody_large_bytes {
 
 CORO_DECLARE_BODY(testbody_copies_bytes); /* adds n[5] to each, one a turn; how many */
 
-/* starts_large: what coro_spawn_attr and coro_join return of one that spawns testbody_sum_of_large. */
+/* starts_large: what the calls return that start testbody_sum_of_large from C, and join it. */
 struct testbody_statuses {
 	int32_t spawn_all, join, code;
 	char text[36];

@@ -400,7 +400,7 @@ TEST(actor_lend_to_one_that_is_closed)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------- several at once */
+/* ------------------------------------------------------------------------------ several at once */
 
 enum { ADD, DROP, WAIT, ASK_ALL, KEEPS };
 

@@ -338,7 +338,7 @@ TEST(many_that_lend_are_closed)
 	}
 }
 
-/* There is a record for some alone. Others begin when these have ended; after a cancel they do not. */
+/* There is a record for some alone. Others begin when these have ended, but not after a cancel. */
 TEST(many_that_lend_are_canceled_without_records)
 {
 	coro_options o = options(1, 0);
