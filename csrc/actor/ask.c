@@ -25,7 +25,8 @@
  *   ASK6  of several asks that wait as one the first question, their lead, counts those that are
  *         out. ASK4, after ANSWERED: count less one, a read-modify-write, pairs with the asker's
  *         load; who comes to 0 wakes the asker by the lead's semaphore. ASK3 wakes by that, too.
- *         ASK5 counts what it takes back
+ *         ASK5 counts what it takes back, and then looks whether some are out: if it has come to 0
+ *         itself, nobody wakes it
  *
  * So what an asker lends is touched between ASK2 and the first of ASK3 and ASK4, and the asker
  * returns before or after, never between. A message that lends is not kept: who keeps one touches
@@ -183,8 +184,8 @@ static int question_answer(struct question *c, uint64_t number, int status, cons
 /* question_take_back - ASK5, after a deadline or a cancel. False: *was is what the state is. */
 static bool question_take_back(struct question *c, unsigned *was)
 {
-	uint64_t state = at_load_rlx(&c->state) / STATES * STATES + WAITS;
-	bool taken = at_cas(&c->state, &state, state - WAITS + FREE);
+	uint64_t state = at_load_rlx(&c->state);
+	bool taken = state % STATES == WAITS && at_cas(&c->state, &state, state - WAITS + FREE);
 
 	*was = (unsigned)(state % STATES);
 	return taken;
@@ -201,24 +202,68 @@ COROI_COLD static void wait_shielded(struct question *c)
 		(void)coro_shield_end();
 }
 
-/* question_wait - ASK5. The question is the caller's afterwards. */
-static int question_wait(struct question *c, coro_answer *answer, uint64_t deadline)
+/* A call of coro_actor_ask_all. */
+struct several {
+	coro_ask *asks;
+	struct question *q[CORO_ASKS_MOST]; /* the first is the lead */
+	size_t n;
+	uint64_t out; /* a bit for each that was sent, and has not been taken back */
+};
+
+/* ask_over - the asker's own ASK6: ask i comes to its end by the asker. */
+static void ask_over(struct several *x, size_t i, int status)
+{
+	x->asks[i].status = status;
+	x->out &= ~(UINT64_C(1) << i);
+	at_add(&x->q[0]->out, -1);
+}
+
+/* several_take_back - ASK5 of those that are out. Returns: BEGUN, if one of them is, and some are
+ * out still: who comes to 0 wakes the asker. */
+static unsigned several_take_back(struct several *x, int status)
+{
+	unsigned any = WAITS, was;
+
+	for (uint64_t left = x->out; left; left &= left - 1) {
+		size_t i = (size_t)__builtin_ctzll(left);
+		if (question_take_back(x->q[i], &was))
+			ask_over(x, i, status);
+		else if (was == BEGUN)
+			any = BEGUN;
+	}
+	return at_load_acq(&x->q[0]->out) ? any : WAITS;
+}
+
+/* take_back - ASK5, after a deadline or a cancel, for questions_wait. Returns: c waits no more. Else
+ * look again. */
+COROI_COLD static bool take_back(struct question *c, struct several *x, int status)
+{
+	unsigned was = x ? several_take_back(x, status) : WAITS;
+
+	if (!x && question_take_back(c, &was))
+		return true;
+	if (was == BEGUN)
+		wait_shielded(c);
+	else
+		at_relax(); /* an answer is being written, or nothing is out */
+	return false;
+}
+
+/* questions_wait - ASK5; or, where x is not NULL, ASK5 and ASK6 for those of x, whose lead is c. The
+ * questions are the caller's afterwards. Returns: CORO_OK: c was answered, or each of x has come to
+ * an end; else why c was taken back. */
+static inline __attribute__((always_inline)) int
+questions_wait(struct question *c, struct several *x, uint64_t deadline)
 {
 	int status = CORO_OK;
-	unsigned was;
 
-	while (at_load_acq(&c->state) % STATES != ANSWERED) {
-		if (!status && !(status = coro_sem_acquire(&c->wake, deadline)))
-			continue;
-		if (question_take_back(c, &was))
+	while (x ? at_load_acq(&c->out) : at_load_acq(&c->state) % STATES != ANSWERED) {
+		if (!status)
+			status = coro_sem_acquire(&c->wake, deadline);
+		if (coroi_unlikely(status) && take_back(c, x, status))
 			return status;
-		if (was == BEGUN)
-			wait_shielded(c);
-		else
-			at_relax();
 	}
-	*answer = c->answer;
-	return c->status;
+	return CORO_OK;
 }
 
 /* --------------------------------------------------------------------------------------- cycles */
@@ -367,8 +412,10 @@ static int ask(const char *call, coro_actor to, uint32_t kind, const void *paylo
 	if (!questions_get(&c, 1))
 		return CORO_ENOMEM;
 	status = question_send(c, coroi_turn_here(), to, kind, payload, bytes, lends, deadline);
-	if (!status)
-		status = question_wait(c, answer, deadline);
+	if (!status && !(status = questions_wait(c, NULL, deadline))) {
+		*answer = c->answer;
+		status = c->status;
+	}
 	if (c->asker)
 		leave_table(c);
 	questions_put(&c, 1);
@@ -388,23 +435,6 @@ int coro_actor_ask_lend(coro_actor to, uint32_t kind, const void *payload, size_
 }
 
 /* ------------------------------------------------------------------------------- several at once */
-
-/* A call of coro_actor_ask_all. */
-struct several {
-	coro_ask *asks;
-	struct question *q[CORO_ASKS_MOST]; /* the first is the lead */
-	size_t n;
-	bool lends;   /* one of them */
-	uint64_t out; /* a bit for each that was sent, and has not been taken back */
-};
-
-/* ask_over - the asker's own ASK6: ask i comes to its end by the asker. */
-static void ask_over(struct several *x, size_t i, int status)
-{
-	x->asks[i].status = status;
-	x->out &= ~(UINT64_C(1) << i);
-	at_add(&x->q[0]->out, -1);
-}
 
 static void send_several(struct several *x, uint64_t deadline)
 {
@@ -426,28 +456,6 @@ static void send_several(struct several *x, uint64_t deadline)
 	}
 }
 
-/* wait_several - ASK5 and ASK6. */
-static void wait_several(struct several *x, uint64_t deadline)
-{
-	struct question *lead = x->q[0];
-	int status = CORO_OK;
-	unsigned was;
-
-	while (at_load_acq(&lead->out)) {
-		if (!status && !(status = coro_sem_acquire(&lead->wake, deadline)))
-			continue;
-		for (uint64_t left = x->out; left; left &= left - 1) {
-			size_t i = (size_t)__builtin_ctzll(left);
-			if (question_take_back(x->q[i], &was))
-				ask_over(x, i, status);
-		}
-		if (x->lends && at_load_acq(&lead->out))
-			wait_shielded(lead);
-		else
-			at_relax(); /* an answer is being written */
-	}
-}
-
 static int refuse_all(coro_ask *asks, size_t n, int status)
 {
 	for (size_t i = 0; i < n; i++)
@@ -458,24 +466,24 @@ static int refuse_all(coro_ask *asks, size_t n, int status)
 int coro_actor_ask_all(coro_ask *asks, size_t n, uint64_t deadline)
 {
 	struct several x; /* half a KiB, most of it not used */
+	bool lends = false;
 
 	if ((n && !asks) || n > CORO_ASKS_MOST)
 		return CORO_EINVAL;
 	x.asks = asks;
 	x.n = n;
-	x.lends = false;
 	for (size_t i = 0; i < n; i++) {
 		if (asks[i].flags & ~CORO_ASK_LENDS)
 			return refuse_all(asks, n, CORO_EINVAL);
-		x.lends |= asks[i].flags & CORO_ASK_LENDS;
+		lends |= asks[i].flags & CORO_ASK_LENDS;
 	}
-	int status = may_wait("coro_actor_ask_all", x.lends, deadline);
+	int status = may_wait("coro_actor_ask_all", lends, deadline);
 	if (!n || status)
 		return refuse_all(asks, n, status);
 	if (!questions_get(x.q, n))
 		return refuse_all(asks, n, CORO_ENOMEM);
 	send_several(&x, deadline);
-	wait_several(&x, deadline);
+	(void)questions_wait(x.q[0], &x, deadline);
 	for (size_t i = 0; i < n; i++) {
 		if (x.out >> i & 1) {
 			asks[i].status = x.q[i]->status;
