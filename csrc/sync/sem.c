@@ -42,32 +42,43 @@ static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int sem_wait_home(struct sem *s
 	return coroi_object_wait(w, &s->object, true, &wait_as, 0, 0, deadline);
 }
 
-/* sem_acquire_spent - the caller's waits have gone on for a while. s is entered, and is left. */
-static COROI_NOINLINE int sem_acquire_spent(struct sem *s, uint64_t deadline)
-{
-	coroi_object_leave(&s->object);
-	coroi_spent(deadline);
-	return coro_sem_acquire((coro_sem *)s, deadline);
-}
+static int sem_acquire_spent(struct sem *s, uint64_t deadline);
 
-/* sem_acquire - at w (coroi_here). s is entered, and is left. home: s is bound. */
-static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s,
-							     bool home, uint64_t deadline)
+/* sem_acquire - at w (coroi_here). s is entered, and is left. home: s is bound. spends: the wait is
+ * counted, if it ends at once. */
+static inline __attribute__((always_inline)) int
+sem_acquire(struct coroi_worker *w, struct sem *s, bool home, bool spends, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
 		return home ? sem_wait_home(s, deadline, w) : sem_wait_shared(s, deadline, w);
-	if (coroi_spend_here(w))
+	if (spends && coroi_spend_here(w))
 		return sem_acquire_spent(s, deadline);
 	s->permits--;
 	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;
 }
 
-static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
+/* sem_acquire_at - the general way: enter s. */
+static inline int sem_acquire_at(coro_sem *p, bool spends, uint64_t deadline)
 {
 	int status = coroi_object_enter_at(p);
 	return status ? status
-		      : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
+		      : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, spends,
+				    deadline);
+}
+
+/* sem_acquire_spent - the caller's waits have gone on for a while, this one included: it is counted
+ * no more. s is entered, and is left. */
+static COROI_NOINLINE int sem_acquire_spent(struct sem *s, uint64_t deadline)
+{
+	coroi_object_leave(&s->object);
+	coroi_spent(deadline);
+	return sem_acquire_at((coro_sem *)s, false, deadline);
+}
+
+static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
+{
+	return sem_acquire_at(p, true, deadline);
 }
 
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
@@ -76,9 +87,9 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 
 	if (coroi_likely(p != NULL)) {
 		if (coroi_object_is_home(&sem_of(p)->object, w))
-			return sem_acquire(w, sem_of(p), true, deadline);
+			return sem_acquire(w, sem_of(p), true, true, deadline);
 		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
-			return sem_acquire(w, sem_of(p), false, deadline);
+			return sem_acquire(w, sem_of(p), false, true, deadline);
 	}
 	return sem_acquire_slow(p, deadline);
 }
