@@ -327,7 +327,7 @@ static bool is_ours(unsigned i)
 
 #define AGAIN 16 /* more searches of random schedules for what was not reached */
 
-/* all - every scenario, then every mutant. */
+/* all - every scenario, then every mutant; or like's scenario, then its mutants. */
 static int all(const struct plan *like, uint64_t random)
 {
 	bool good = true;
@@ -337,7 +337,7 @@ static int all(const struct plan *like, uint64_t random)
 	for (unsigned i = 0; i < EX_LISTS; i++) {
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++) {
 			struct plan p = *like;
-			if (!is_ours(scenarios++))
+			if (!is_ours(scenarios++) || (like->scenario && *s != like->scenario))
 				continue;
 			p.scenario = *s;
 			reached = 0;
@@ -367,7 +367,8 @@ static int all(const struct plan *like, uint64_t random)
 	printf("%-20s %-18s %-4s %-8s %9s %8s  %s\n", "mutant", "scenario", "cpu", "search",
 	       "schedules", "seconds", "verdict");
 	for (int m = MUTANT_NONE + 1; m < MUTANT_COUNT; m++) {
-		if (!is_ours((unsigned)m))
+		if (!is_ours((unsigned)m) ||
+		    (like->scenario && like->scenario != find(mutant_scenarios[m])))
 			continue;
 		ours++;
 		found += mutant(m, like->reduce, like->memory, MUTANT_RANDOM);
@@ -484,6 +485,7 @@ static int index_of(const char *const *names, int n, const char *name)
 static const char usage[] =
 	"explore -all [-bound 2] [-random N] [-seed N]   every scenario, then every mutant\n"
 	"        [-part 1/2]                             each second of them, from the first on\n"
+	"        [-scenario S]                           that one, then its mutants\n"
 	"explore -list                                   scenarios and mutants\n"
 	"explore -scenario S [-machine sc|tso|arm] [-mutant M] [-stores 4]\n"
 	"        [-bound 2] [-most N]                    every schedule within the bound\n"

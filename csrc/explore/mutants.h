@@ -197,6 +197,29 @@
 	M(BOX_BLIND_WITHDRAW, "box-withdraw", "a sender takes another's message back")             \
 	M(LATER_NO_LOOK, "box-later", "LTR1 does not look at the box")                             \
 	M(LATER_SLEEPS_ON, "box-later", "LTR2 lets the clock sleep")                               \
+	M(LATER_TAKEN_STAYS, "later-clock", "what has left is taken back once more")               \
+	M(LATER_ANY_NUMBER, "later-clock", "LTR3 takes another message back, which has the place") \
+	M(LATER_BACK_SLEEPS, "later-clock",                                                        \
+	  "who takes the last message back lets the clock sleep")                                  \
+	M(LATER_UNLOCKED, "later-clock", "LTR3 is done without the lock")                          \
+	M(LATER_BACK_NO_LOOK, "later-close", "LTR3 does not look at the box")                      \
+	M(ASK_BEGIN_BLIND, "ask-deadline", "ASK2 is left out")                                     \
+	M(ASK_BEGIN_STORE, "ask-deadline", "ASK2 looks, and then stores")                          \
+	M(ASK_TAKES_BEGUN, "ask-deadline", "ASK5 takes back what has begun")                       \
+	M(ASK_TAKES_STORE, "ask-deadline", "ASK5 looks, and then stores")                          \
+	M(ASK_WRITES_LATE, "ask-deadline", "ASK4 writes the answer when it has woken the asker")   \
+	M(ASK_SILENT, "ask-again", "ASK4 wakes nobody")                                            \
+	M(ASK_NO_SECTION, "ask-cancel", "ASK5 waits in no section for what has begun")             \
+	M(ASK_LEFT_BEGUN, "ask-left", "ASK3 is left out")                                          \
+	M(ASK_LEFT_SILENT, "ask-left", "ASK3 wakes nobody")                                        \
+	M(ASK_BURIES_BLIND, "ask-stop", "who buries does not begin")                               \
+	M(ASK_SAME_NUMBER, "ask-again",                                                            \
+	  "a question that is free again has the number that it had")                              \
+	M(ASKS_COUNT_STORE, "ask-all-kept", "ASK6 counts by a load and a store")                   \
+	M(ASKS_COUNT_FIRST, "ask-all-kept", "ASK6 counts before ASK4 has answered")                \
+	M(ASKS_WRONG_WAKE, "ask-all-kept", "ASK6 wakes by the semaphore of the last question")     \
+	M(ASKS_OUT_KEPT, "ask-all", "the asker does not count what it takes back")                 \
+	M(ASKS_NO_LOOK, "ask-all", "the asker waits on, when it has itself come to 0")             \
 	M(BOX_LENT_ANY, "box-lent", "a lender runs the turns of actors that are not brief")        \
 	M(LEND_OUTSIDE_KEPT, "set-lender",                                                         \
 	  "a wait for a descriptor that began during the lend is forgotten")                       \

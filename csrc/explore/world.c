@@ -614,6 +614,6 @@ const struct ex_world ex_world = {
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
 		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
 		      scenarios_lent, scenarios_fd, scenarios_fd_select, scenarios_set,
-		      scenarios_host, scenarios_box, scenarios_home, scenarios_many,
-		      scenarios_fork},
+		      scenarios_host, scenarios_box, scenarios_home, scenarios_ask, scenarios_later,
+		      scenarios_many, scenarios_fork},
 };

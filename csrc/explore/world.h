@@ -117,6 +117,11 @@ void world_lend_regions(void);
 /* world_select_regions - the random numbers of select.c begin as setup left them. */
 void world_select_regions(void);
 
+/* world_ask_regions - there are WORLD_QUESTIONS questions for those who ask actors, and all that is
+ * known of these is put back before each schedule. To be called during setup. */
+#define WORLD_QUESTIONS 3
+void world_ask_regions(void);
+
 /* world_chunks - what slab.c knows of the chunks that are there is put back before each schedule,
  * too. To be called during setup. */
 void world_chunks(void);
@@ -140,6 +145,8 @@ extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];
 extern const struct ex_scenario *const scenarios_home[];
+extern const struct ex_scenario *const scenarios_ask[];
+extern const struct ex_scenario *const scenarios_later[];
 extern const struct ex_scenario *const scenarios_many[];
 extern const struct ex_scenario *const scenarios_fork[];
 
