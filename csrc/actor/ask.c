@@ -108,10 +108,7 @@ static bool questions_get(struct question **q, size_t n)
 	for (; k < n; k++) {
 		if (!(q[k] = coroi_alloc(sizeof **q, COROI_LINE)))
 			break;
-		if (coro_sem_init(&q[k]->wake, 0, 0)) {
-			coroi_release(q[k]);
-			break;
-		}
+		(void)coro_sem_init(&q[k]->wake, 0, 0); /* which refuses other numbers, and flags */
 	}
 	for (size_t i = 0; i < k; i++) {
 		q[i]->lead = NULL;

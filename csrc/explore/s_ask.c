@@ -211,8 +211,7 @@ static size_t uses_slowly(coro_actor_turn *turn, void *state, coro_message *cons
 	return n;
 }
 
-static const coro_actor_kind kind_slow = {
-	.size = sizeof kind, .behave = uses_slowly, .batch = 1};
+static const coro_actor_kind kind_slow = {.size = sizeof kind, .behave = uses_slowly, .batch = 1};
 
 static void asks_until_canceled(void *arg, void *result)
 {

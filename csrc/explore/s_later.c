@@ -20,8 +20,7 @@ static bool sends_later(unsigned sender, uint64_t ns)
 	uint64_t word = WORD(0, sender, g.accepted[sender]);
 
 	world_pushing(true);
-	int status = coro_actor_send_after(g.actor[0], ns, 0, &word, sizeof word,
-					   &l.later[sender]);
+	int status = coro_actor_send_after(g.actor[0], ns, 0, &word, sizeof word, &l.later[sender]);
 	world_pushing(false);
 	if (status != CORO_ECLOSED)
 		note(sender, status);

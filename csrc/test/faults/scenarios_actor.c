@@ -56,6 +56,62 @@ static void uses_actors(void *arg, void *result)
 	count(&ran);
 }
 
+/* Askers, while the actor may have no turn: then the deadline ends the ask, and nothing else does. */
+
+static size_t answers(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *lent = (uint64_t *)(uintptr_t)m[i]->words[0];
+		++*lent;
+		CHECK_EQ(coro_message_answer(m[i], lent, sizeof *lent), CORO_OK);
+	}
+	return n;
+}
+
+/* is_answered - status is an ask's, which has lent *n. */
+static bool is_answered(int status, const coro_answer *answer, uint64_t n)
+{
+	if (status == CORO_OK)
+		CHECK(n == 1 && answer->words[0] == 1);
+	else
+		CHECK(n == 0 && may_fail() &&
+		      (status == CORO_ENOMEM || (status == CORO_ETIMEDOUT && lasting)));
+	return status == CORO_OK;
+}
+
+static void asks_actors(void *arg, void *result)
+{
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = answers};
+	uint64_t within = lasting ? 20 * MS : CORO_FOREVER, n[4] = {0};
+	uint64_t words[4] = {(uintptr_t)&n[0], (uintptr_t)&n[1], (uintptr_t)&n[2],
+			     (uintptr_t)&n[3]};
+	coro_ask q[3] = {{.to = 0}};
+	coro_actor a[3];
+	coro_answer answer;
+	int made = 0;
+
+	(void)arg;
+	(void)result;
+	while (made < 3 && can(coro_actor_spawn(NULL, &kind, NULL, &a[made])))
+		made++;
+	if (made) {
+		int status = coro_actor_ask_lend(a[0], 0, &words[3], 8, &answer,
+						 lasting ? coro_now() + within : within);
+		is_answered(status, &answer, n[3]);
+	}
+	for (int i = 0; i < made; i++)
+		q[i] = (coro_ask){
+			.to = a[i], .payload = &words[i], .bytes = 8, .flags = CORO_ASK_LENDS};
+	int status = coro_actor_ask_all(q, (size_t)made, lasting ? coro_now() + within : within);
+	bool all = true;
+	for (int i = 0; i < made; i++)
+		all &= is_answered(q[i].status, &q[i].answer, n[i]);
+	CHECK(all == (status == CORO_OK));
+	count(&ran);
+}
+
 /* sends_from_outside - to an actor that is dormant for the first one, and perhaps for others. */
 static void sends_from_outside(coro_scheduler *s)
 {
@@ -80,10 +136,12 @@ SCENARIO(actors)
 		return;
 	outside(s, uses_actors, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	outside(s, asks_actors, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	sends_from_outside(s);
 	CHECK_EQ(coro_actor_stats_of(s, &t), CORO_OK);
 	/* where a turn never had a stack, its messages are dead with the scheduler */
-	CHECK(t.accepted == t.handled + t.dead[CORO_DEAD_STOPPED] || may_fail());
+	CHECK(t.accepted == t.handled + t.dead[CORO_DEAD_STOPPED] + t.taken_back || may_fail());
 	/* the turns, and the coroutine that sends what is due later */
 	coro_worker_stats w;
 	coro_stats all;
