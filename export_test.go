@@ -356,3 +356,10 @@ func TestABudgetIsSpentSoonAfterWaitsBecomeLong(t *testing.T) {
 	_, read := looks(&b, &now, 10, 100*waitsMost)
 	assert.LessOrEqual(t, read, 130, "and short again")
 }
+
+// Exposed is the number of objects of s that C may use.
+func Exposed(s *Scheduler) int {
+	s.exposures.mu.Lock()
+	defer s.exposures.mu.Unlock()
+	return len(s.exposures.objects)
+}

@@ -78,7 +78,7 @@ func (o *object) sleepMeeting(done <-chan struct{}, m *meeting) error {
 	id := o.s.poller.reserve(w)
 	var err error
 	if m.g.TakeBack(id) {
-		_, err = o.sleep(done, w, m.g, false)
+		_, err = o.sleep(done, nil, w, m.g, false)
 		if err != nil {
 			o.s.poller.release(id)
 		}

@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,8 @@ type object struct {
 	sample  sample
 	base    coreObject
 	room    uintptr // bytes in C besides the object itself
+	// tells whether C will not use the address any more; nil: that is not known
+	over func() bool
 }
 
 // The states of an object.
@@ -50,6 +53,26 @@ const (
 type exposures struct {
 	mu      sync.Mutex
 	objects map[*object]struct{}
+	most    int // objects, until they are looked through
+}
+
+// forget lets go of o, if C will not use it any more. l.mu is held.
+func (l *exposures) forget(o *object) {
+	if o.over != nil && o.over() {
+		delete(l.objects, o)
+	}
+}
+
+// forgetSome forgets what C will not use any more, each time that there are twice as many objects.
+// l.mu is held.
+func (l *exposures) forgetSome() {
+	if len(l.objects) < l.most {
+		return
+	}
+	for o := range l.objects {
+		l.forget(o)
+	}
+	l.most = max(exposuresLeast, 2*len(l.objects))
 }
 
 // makable returns why maker can make no object of s; or nil.
@@ -110,6 +133,7 @@ func (o *object) expose() bool {
 	if l.objects == nil {
 		l.objects = make(map[*object]struct{})
 	}
+	l.forgetSome()
 	l.objects[o] = struct{}{}
 	o.state.Store(exposed)
 	return true
@@ -175,6 +199,8 @@ type waitOp struct {
 	begin  func(core.GoWaiter) core.Status // does it, or makes the gowaiter wait until it is done
 	// reads the gowaiter when it is done; nil: nothing to read
 	used func(core.GoWaiter)
+	// of a goroutine: its close ends the wait with os.ErrDeadlineExceeded; nil: nothing does
+	over func() <-chan struct{}
 
 	committed bool // nothing ends the wait but what it waits for
 }
@@ -223,7 +249,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (core.Status, error) {
 		goWaiters.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(done, w, g, op.committed)
+	status, err := o.sleep(done, op.deadline(), w, g, op.committed)
 	if err != nil {
 		o.s.poller.release(id)
 	} else {
@@ -265,6 +291,13 @@ func (op *waitOp) use(g core.GoWaiter) {
 	}
 }
 
+func (op *waitOp) deadline() <-chan struct{} {
+	if op.over == nil {
+		return nil
+	}
+	return op.over()
+}
+
 // turns is the pause between two tries.
 func (op *waitOp) turns() int {
 	if op.may != nil {
@@ -287,7 +320,7 @@ func (op *waitOp) begun(g core.GoWaiter) core.Status {
 
 // sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
-	done <-chan struct{}, w *goWaiter, g core.GoWaiter, committed bool,
+	done, deadline <-chan struct{}, w *goWaiter, g core.GoWaiter, committed bool,
 ) (core.Status, error) {
 	select {
 	case <-w.woken:
@@ -295,6 +328,10 @@ func (o *object) sleep(
 	case <-done:
 		if g.Withdraw() {
 			return 0, errOver
+		}
+	case <-deadline:
+		if g.Withdraw() {
+			return 0, os.ErrDeadlineExceeded
 		}
 	case <-o.s.life.Done():
 		if !committed && g.Withdraw() {

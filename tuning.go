@@ -66,6 +66,10 @@ const (
 	// garbageMost is the most garbage, bytes, that is made at once for the garbage collector to
 	// see memory of C. A larger object is collected later: no figure.
 	garbageMost = 1 << 20
+
+	// exposuresLeast is the number of objects whose addresses C has, from which on they are looked
+	// through for some that C has given up: no figure.
+	exposuresLeast = 64
 )
 
 // Go bodies, and what comes to Go from C: bodies.go, executor.go, poller.go.

@@ -8,6 +8,7 @@
 #include "border/lend.h"
 #include "sync/cond.h"
 #include "sync/gochan.h"
+#include "sync/gostream.h"
 #include "sync/mutex.h"
 #include "sync/once.h"
 #include "sync/rwlock.h"
@@ -34,6 +35,8 @@ GO_WAKES(coro_chan_close, (coro_chan * c), (c))
 GO_WAKES(coroi_chan_send_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))
 GO_WAKES(coroi_chan_recv_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))
 GO_WAKES(coroi_select_gowaiter, (struct coroi_gowaiter * g, uint32_t n), (g, n))
+GO_WAKES(coro_stream_close, (coro_stream * s, uint32_t directions, int code), (s, directions, code))
+GO_WAKES(coroi_pipe_tell, (struct coroi_pipe * p, bool writes), (p, writes))
 GO_WAKES(coro_sem_release, (coro_sem * s, uint64_t n), (s, n))
 GO_WAKES(coroi_mutex_unlock_as, (coro_mutex * m, uint64_t owner), (m, owner))
 GO_WAKES(coroi_rwlock_unlock_as, (coro_rwlock * l, bool write, uint64_t owner), (l, write, owner))

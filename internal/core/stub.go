@@ -54,6 +54,11 @@ const (
 	OwnerDead       Status    = -17
 	Perm            Status    = -2
 	Pinned          SpecFlags = 1
+	PipeClosedHere  PipeState = 2
+	PipeClosedThere PipeState = 3
+	PipeFailed      PipeState = 4
+	PipeOpen        PipeState = 0
+	PipeWaits       PipeState = 1
 	SampleFirst               = 16
 	Sampled         Status    = 4
 	SelectMax                 = 64
@@ -63,6 +68,7 @@ const (
 	StackMin        int       = 4096
 	Stale           Status    = -4
 	StealMax                  = 64
+	StreamMost                = 1073741824
 	SystemKinds               = 4294901760
 	TimedOut        Status    = -15
 	TooBig          Status    = -14
@@ -206,8 +212,10 @@ type (
 		Name            string
 		CPUs            []uint16
 	}
-	Outcome int
-	RWLock  struct {
+	Outcome   int
+	Pipe      struct{}
+	PipeState int
+	RWLock    struct {
 		Object
 	}
 	Scheduler struct{}
@@ -263,6 +271,7 @@ type (
 		PerWorker       []WorkerStats
 	}
 	Status    int
+	Stream    struct{}
 	Submitter struct{}
 	Terms     struct {
 		Slices      []uintptr
@@ -340,6 +349,7 @@ func NewSem(permits uint64) (Sem, Status)                                   { re
 func NewServe(listener uint64, spec *Spec, limit uint32, grace uint64, linger uint64) Serve {
 	return Serve{}
 }
+func NewStream(bytes int) (Stream, Status)                    { return Stream{}, Again }
 func Now() uint64                                             { return 0 }
 func PassBuffers(at unsafe.Pointer, offsets []uintptr) Status { return Again }
 func RegisterCauses(id uint32)                                {}
@@ -520,6 +530,13 @@ func (Once) End()                               {}
 func (Once) IsDone() bool                       { return false }
 func (Once) TryBegin(by uint64) Status          { return Again }
 
+func (Pipe) Begin(writes bool) Status                      { return Again }
+func (Pipe) End(writes bool)                               {}
+func (Pipe) MayGoOn(writes bool) bool                      { return false }
+func (Pipe) TryRead(to []byte) (int, PipeState, Status)    { return 0, 0, Again }
+func (Pipe) TryWrite(from []byte) (int, PipeState, Status) { return 0, 0, Again }
+func (Pipe) Wait(g GoWaiter, writes bool) Status           { return Again }
+
 func (RWLock) Consistent(by uint64) Status                   { return Again }
 func (RWLock) Destroy() Status                               { return Again }
 func (RWLock) Lock(g GoWaiter, write bool, by uint64) Status { return Again }
@@ -605,6 +622,13 @@ func (Sem) TryAcquire() Status        { return Again }
 
 func (Status) Errno() uintptr { return 0 }
 func (Status) Text() string   { return "the C core is not built in" }
+
+func (Stream) Address() uintptr                           { return 0 }
+func (Stream) Close(writesAlone bool, code Status) Status { return Again }
+func (Stream) Destroy() Status                            { return Again }
+func (Stream) Free()                                      {}
+func (Stream) IsGivenUp() bool                            { return false }
+func (Stream) Pipe(writes bool) Pipe                      { return Pipe{} }
 
 func (*Submitter) Acquire() Status { return Again }
 func (*Submitter) Endow(n uint32)  {}
