@@ -106,5 +106,5 @@ static const struct coroi_source source_of_descriptors = {
 
 __attribute__((constructor)) static void source_register(void)
 {
-	coroi_source_register(&source_of_descriptors);
+	coroi_source_register(COROI_SOURCE_FD, &source_of_descriptors);
 }

@@ -1,14 +1,15 @@
 //go:build ignore
 /*
- * select.c - waiting for one of several channels, and descriptors.
+ * select.c - waiting for one of several channels, descriptors and streams.
  *
  * All their locks are taken, in the order of their addresses. If none of the operations can be done
  * at once, a waiter is put into each queue (as Go's select does it). All these waiters share one
  * word, which decides which of them is served: see waitq.h. Afterwards the other waiters are taken
  * out of their queues, one after the other: a thread that finds one of them until then skips it.
  *
- * A select with a descriptor goes another way (source.h), which is at the end of this file. It has
- * the channels' cases in an array of their own, so that what is done with channels is the same.
+ * A select with a descriptor or a stream goes another way (source.h), which is at the end of this
+ * file. It has the channels' cases in an array of their own, so that what is done with channels is
+ * the same.
  */
 #include "sync/select.h"
 
@@ -354,13 +355,18 @@ static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t de
 	return status;
 }
 
-/* ----------------------------------------------------------------- channels and descriptors */
+/* ----------------------------------------------------------------- channels and others */
 
-static const struct coroi_source *source;
+static const struct coroi_source *sources[COROI_SOURCES];
 
-void coroi_source_register(const struct coroi_source *x)
+void coroi_source_register(unsigned kind, const struct coroi_source *source)
 {
-	source = x;
+	sources[kind] = source;
+}
+
+static inline unsigned kind_of(const coro_case *one)
+{
+	return one->direction >> 8;
 }
 
 /* A select with sources' cases. */
@@ -368,7 +374,8 @@ struct mix {
 	struct choice choice;  /* of the channels' cases, which are copies */
 	struct coroi_case *at; /* the others */
 	uint32_t ats;
-	coro_case *cases; /* the caller's */
+	enum coro_wait_kind what; /* how the wait is reported */
+	coro_case *cases;         /* the caller's */
 	uint32_t n;
 	uint8_t place[CORO_CASES_MAX]; /* in `cases`: of the channels' cases, then of the others */
 };
@@ -385,13 +392,17 @@ static void sort_out(struct mix *m, struct coroi_rec *me)
 {
 	uint32_t chans = 0, ats = 0, first = m->n - m->ats;
 
+	m->what = CORO_WAIT_SELECT;
 	for (uint32_t i = 0; i < m->n; i++) {
 		if (is_at(&m->cases[i])) {
 			m->place[first + ats] = (uint8_t)i;
-			m->at[ats] = (struct coroi_case){.name = m->cases[i].fd,
+			if (kind_of(&m->cases[i]) == COROI_SOURCE_FD)
+				m->what = CORO_WAIT_SELECT_FD;
+			m->at[ats] = (struct coroi_case){.source = sources[kind_of(&m->cases[i])],
+							 .name = m->cases[i].fd,
 							 .direction = m->cases[i].direction,
 							 .mark = first + ats + 1,
-							 .chosen = &m->choice.several.chosen,
+							 .several = &m->choice.several,
 							 .me = me};
 			ats++;
 		} else {
@@ -406,13 +417,13 @@ static void leave_ats(struct mix *m)
 {
 	for (uint32_t k = 0; k < m->ats; k++)
 		if (m->at[k].place)
-			source->leave(&m->at[k]);
+			m->at[k].source->leave(&m->at[k]);
 }
 
 static int enter_ats(struct mix *m)
 {
 	for (uint32_t k = 0; k < m->ats; k++) {
-		int status = source->enter(&m->at[k]);
+		int status = m->at[k].source->enter(&m->at[k]);
 		if (status && status != CORO_ECLOSED && status != CORO_ESTALE) {
 			leave_ats(m);
 			return status;
@@ -429,7 +440,7 @@ static bool look_ats(struct mix *m, bool waits)
 
 	for (uint32_t k = 0; k < m->ats; k++) {
 		if (m->at[k].place)
-			source->look(&m->at[k], waits);
+			m->at[k].source->look(&m->at[k], waits);
 		any |= m->at[k].ready;
 	}
 	return any;
@@ -440,14 +451,14 @@ static int watch_ats(struct mix *m)
 	int status = CORO_OK;
 
 	for (uint32_t k = 0; k < m->ats && !status; k++)
-		status = source->watch(&m->at[k]);
+		status = m->at[k].source->watch(&m->at[k]);
 	return status;
 }
 
 static bool enqueue_ats(struct mix *m)
 {
 	for (uint32_t k = 0; k < m->ats; k++)
-		if (!source->enqueue(&m->at[k]))
+		if (!m->at[k].source->enqueue(&m->at[k]))
 			return false;
 	return true;
 }
@@ -455,7 +466,7 @@ static bool enqueue_ats(struct mix *m)
 static void dequeue_ats(struct mix *m)
 {
 	for (uint32_t k = 0; k < m->ats; k++)
-		source->dequeue(&m->at[k]);
+		m->at[k].source->dequeue(&m->at[k]);
 }
 
 /* try_one - do the operation, if it can be done at once. Then all channels are left. All channels
@@ -511,11 +522,11 @@ static int wait_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 	bool waits = enqueue_ats(m);
 	leave_all(s);
 	if (waits)
-		status = coroi_wait(me, CORO_WAIT_SELECT_FD, deadline, withdraw_select, s);
+		status = coroi_wait(me, m->what, deadline, withdraw_select, s);
 	else if (withdraw_select(s))
 		status = WITHDRAWN;
 	else /* an event was first, and is on its way */
-		status = coroi_wait(me, CORO_WAIT_SELECT_FD, CORO_FOREVER, NULL, NULL);
+		status = coroi_wait(me, m->what, CORO_FOREVER, NULL, NULL);
 	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
 	dequeue_ats(m);
 	dequeue_all(s, i);
@@ -528,7 +539,7 @@ static int wait_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 	return m->place[i];
 }
 
-/* select_once - the descriptors are entered. Returns as wait_mix. */
+/* select_once - the sources' cases are entered. Returns as wait_mix. */
 static int select_once(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 {
 	struct choice *s = &m->choice;
@@ -611,15 +622,16 @@ static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
 	(sizeof(struct coroi_waiter) + sizeof(struct coroi_case) + sizeof(struct coro_chan *) + \
 	 sizeof(coro_case))
 
-/* check_mix - how many cases are descriptors; CORO_EINVAL: a case is wrong, or none is one. */
+/* check_mix - how many cases are sources'; CORO_EINVAL: a case is wrong, or none is one. */
 static int check_mix(const coro_case *cases, uint32_t n)
 {
 	int ats = 0;
 
-	if (!source || !cases || !n || n > CORO_CASES_MAX)
+	if (!cases || !n || n > CORO_CASES_MAX)
 		return CORO_EINVAL;
 	for (uint32_t i = 0; i < n; i++)
-		if (is_at(&cases[i]) && !cases[i].send && !cases[i].recv)
+		if (is_at(&cases[i]) && kind_of(&cases[i]) < COROI_SOURCES &&
+		    sources[kind_of(&cases[i])] && !cases[i].send && !cases[i].recv)
 			ats++;
 		else if (!is_chan_case(&cases[i]))
 			return CORO_EINVAL;

@@ -102,8 +102,8 @@ static bool has_changed(void *arg)
 	return ends_wait(s->p, s->writes, at_load_acq(&coroi_pipe_side(s->p, !s->writes)->at));
 }
 
-/* spins_for_change - the caller may wait, its worker has nothing else to do, and the wait is over in a moment:
- * the other side is on another core. */
+/* spins_for_change - the caller may wait, its worker has nothing else to do, and in a moment the
+ * wait is over: the other side is on another core. */
 static inline bool spins_for_change(struct coroi_pipe *p, bool writes)
 {
 	struct coroi_worker *w = coroi_self();

@@ -108,8 +108,8 @@ void coroi_pipe_end(struct coroi_pipe *p, bool writes);
  * would wait: 0. */
 int coroi_pipe_ready(struct coroi_pipe *p, bool writes);
 
-/* coroi_pipe_wait_as - STM3: x, a waiter at p, is added to its queue, and p, which is entered, stays
- * so. False: there is no reason to wait. */
+/* coroi_pipe_wait_as - STM3: x, a waiter at p, is added to its queue. p is entered, and stays so.
+ * False: there is no reason to wait. */
 bool coroi_pipe_wait_as(struct coroi_pipe *p, bool writes, struct coroi_waiter *x);
 
 #endif

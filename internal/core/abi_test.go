@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "43cd114d7ab4d3ad"
+	abiHash    = "58a702f336be804e"
 )
 
 var (

@@ -16,4 +16,5 @@
 #include "sync/select.c"
 #include "sync/sem.c"
 #include "sync/stream.c"
+#include "sync/streamcase.c"
 #include "sync/waitq.c"

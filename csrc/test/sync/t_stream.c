@@ -510,3 +510,145 @@ TEST_LIMIT(stress_streams, 300)
 	finish(a);
 	finish(b);
 }
+
+/* ------------------------------------------------------------------------------ coro_select */
+
+static coro_chan *chan;
+
+static coro_case can_read(coro_stream *s)
+{
+	return (coro_case){.stream = s, .direction = CORO_STREAM_IN};
+}
+
+static coro_case can_write(coro_stream *s)
+{
+	return (coro_case){.stream = s, .direction = CORO_STREAM_OUT};
+}
+
+static void selects_now(void *arg, void *result)
+{
+	char c;
+	uint64_t value = 5;
+	coro_case wrong = {.stream = ends[0], .direction = 0x104}, none = can_read(NULL);
+	coro_case unknown = {.stream = ends[0], .direction = 0x201};
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_select(&wrong, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_select(&unknown, 1, 0), CORO_EINVAL);
+	CHECK_EQ(coro_select(&none, 1, 0), CORO_EINVAL);
+	coro_case both[2] = {can_read(ends[0]), can_read(ends[0])};
+	CHECK_EQ(coro_select(both, 2, 0), CORO_EBUSY);
+	coro_case all[3] = {can_read(ends[0]), can_write(ends[1]), {.chan = chan, .recv = &value}};
+	CHECK_EQ(coro_select(all, 3, 0), 1);
+	CHECK_EQ(write_now(ends[1], "a", 1), 1); /* it is full */
+	CHECK_EQ(coro_select(all, 3, 0), 0);
+	CHECK_EQ(all[0].status, CORO_OK);
+	CHECK_EQ(read_now(ends[0], &c, 1), 1);
+	CHECK_EQ(write_now(ends[1], "a", 1), 1);
+	CHECK_EQ(read_now(ends[0], &c, 1), 1);
+	CHECK_EQ(coro_select(all, 1, 0), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_select(all, 1, coro_now() + 1000), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	all[1] = all[2];
+	CHECK_EQ(coro_select(all, 2, CORO_FOREVER), 1);
+	CHECK_EQ(coro_stream_close(ends[1], CORO_STREAM_OUT, -9), CORO_OK);
+	CHECK_EQ(coro_select(all, 1, 0), 0);
+	CHECK_EQ(all[0].status, CORO_OK);
+	CHECK_EQ(read_now(ends[0], &c, 1), -9);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_IN, 0), CORO_OK);
+	CHECK_EQ(coro_select(all, 1, 0), 0);
+	CHECK_EQ(all[0].status, CORO_ECLOSED);
+	done++;
+}
+
+TEST(stream_cases_at_once)
+{
+	for (int dense = 0; dense < 2; dense++) {
+		open_stream(1);
+		chan = channel(8, 1);
+		run_alone(start_with(1, 0), dense ? &dense_attr : NULL, selects_now);
+		CHECK_EQ(done, 1);
+		CHECK_EQ(coro_chan_free(chan), CORO_OK);
+		free_stream();
+	}
+}
+
+/* One coroutine serves a stream in both directions, and a channel, by select alone. */
+static uint64_t chan_values;
+
+static void serves_all(void *arg, void *result)
+{
+	unsigned char bytes[64];
+	size_t have = 0;
+	uint64_t value, at = 0;
+	bool ended = false;
+	(void)arg;
+	(void)result;
+
+	while (!ended || have) {
+		coro_case k[3] = {{.chan = chan, .recv = &value}};
+		uint32_t n = 1, reads = 0, writes = 0;
+		if (!ended && !have)
+			k[reads = n++] = can_read(ends[0]);
+		if (have)
+			k[writes = n++] = can_write(ends[0]);
+		uint64_t seed = at + 1;
+		int i = coro_select(k, n, rnd(&seed) % 4 ? CORO_FOREVER : coro_now() + 20000);
+		if (i == 0)
+			add_one(&chan_values);
+		else if (i > 0 && (uint32_t)i == reads) {
+			int64_t got = read_now(ends[0], bytes, sizeof bytes);
+			CHECK(got >= 0);
+			ended = !got;
+			have = (size_t)got;
+			check_bytes(bytes, at, have);
+			at += have;
+		} else if (i > 0) {
+			CHECK_EQ((uint32_t)i, writes);
+			int64_t put = write_now(ends[0], bytes, have);
+			CHECK(put > 0);
+			memmove(bytes, bytes + put, have -= (size_t)put);
+		} else {
+			CHECK(is_no_end(i));
+		}
+	}
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_OUT, 0), CORO_OK);
+	add_one(&done);
+}
+
+static uint64_t values_sent;
+
+static void *sends_values(void *arg)
+{
+	for (uint64_t i = 0; i < *(uint64_t *)arg; i++)
+		if (coro_chan_send(chan, &i, coro_now() + MS) == CORO_OK)
+			values_sent++;
+	return NULL;
+}
+
+TEST_LIMIT(stress_stream_cases, 300)
+{
+	delays(DELAYS_USUAL);
+	for (size_t bytes = 1; bytes <= 256; bytes *= 16) {
+		coro_scheduler *s = start_with(1, 0);
+		uint64_t total = scaled(bytes < 16 ? 2000 : 50000);
+		pthread_t threads[3];
+		open_stream(bytes);
+		chan = channel(8, 1);
+		chan_values = values_sent = 0;
+		struct way to = {ends[1], NULL, total & ~UINT64_C(1), 3, 0, 0};
+		struct way from = {NULL, ends[1], total & ~UINT64_C(1), 5, 0, 0};
+		spawn(s, serves_all, NULL, 0);
+		thread_start(&threads[0], writes_on_a_thread, &to);
+		thread_start(&threads[1], reads_on_a_thread, &from);
+		thread_start(&threads[2], sends_values, &total);
+		sleep_until_seen(&done, 3);
+		for (int i = 0; i < 3; i++)
+			thread_join(threads[i]);
+		CHECK_EQ(chan_values + coro_chan_length(chan), values_sent);
+		finish(s);
+		CHECK_EQ(coro_chan_free(chan), CORO_OK);
+		free_stream();
+	}
+}

@@ -1227,16 +1227,19 @@ int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t 
 #endif
 
 /* One of several operations: a send or a receive at a channel, or a wait at a descriptor
- * (coro_io.h) until a direction is ready. */
+ * (coro_io.h) or a stream (coro_stream.h) until a direction is ready. */
 typedef struct coro_case {
 	union {
 		coro_chan *chan;
-		uint64_t fd; /* a coro_fd, where direction is not 0 */
+		uint64_t fd; /* a coro_fd, where direction is of a descriptor */
+		struct coro_stream *stream;
 	};
-	const void *send;   /* the value to send; NULL: receive, or a descriptor */
-	void *recv;         /* where to */
-	int32_t status;     /* of the one that was done */
-	uint32_t direction; /* 0: a channel; CORO_IN, CORO_OUT or CORO_REQUEST: of the descriptor */
+	const void *send; /* the value to send; NULL: receive, or no channel */
+	void *recv;       /* where to */
+	int32_t status;   /* of the one that was done */
+	/* 0: a channel; CORO_IN, CORO_OUT or CORO_REQUEST: of the descriptor; CORO_STREAM_IN or
+	 * CORO_STREAM_OUT: of the stream */
+	uint32_t direction;
 } coro_case;
 
 #define CORO_CASES_MAX 64
@@ -1252,14 +1255,17 @@ typedef struct coro_case {
  * with CORO_ECLOSED, when nothing has come and the connection's server ends. What an event has told
  * of while another operation was done is there for the next call with the descriptor.
  *
+ * A stream can when the caller could read something, or write some bytes, or when a read or write
+ * would find the end or an error. The direction is in use during the call.
+ *
  * Suspends.
- * Thread:  any. With descriptors: a coroutine of their scheduler.
+ * Thread:  any. With descriptors: a coroutine of their scheduler; with streams: a coroutine.
  * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
- *          With descriptors 200 bytes a case, and a poll(2) for each descriptor before a wait and
- *          after it.
+ *          With descriptors or streams 300 bytes a case, and a poll(2) for each descriptor before a
+ *          wait and after it.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
- *          a dense coroutine: no memory). With descriptors, whatever else could be done:
+ *          a dense coroutine: no memory). With descriptors or streams, whatever else could be done:
  *          CORO_EBUSY, another call, or another case, uses the direction; CORO_EPERM, the caller is
  *          no coroutine of the descriptor's scheduler. And what has failed as the worker began to
  *          watch one (CORO_ERRNO of coro_io.h): then no operation could be done at once.
