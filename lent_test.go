@@ -234,6 +234,10 @@ func TestAContextThatPanicsLeavesNothingLent(t *testing.T) {
 		defer func() { _ = g.Wait(expired) }()
 		wait(g)
 	}
+	parks := func(a lentArg) (*coro.Task[uint64], error) { // the context is asked in each case
+		a.How = testbody.LentParks
+		return lentBody.Start(s, a)
+	}
 	for name, call := range map[string]func(context.Context, lentArg){
 		"Call":  func(ctx context.Context, a lentArg) { _, _ = lentBody.Call(ctx, s, a) },
 		"CallN": func(ctx context.Context, a lentArg) { _ = callsLent(ctx, s, a) },
@@ -251,13 +255,13 @@ func TestAContextThatPanicsLeavesNothingLent(t *testing.T) {
 			group(func(g *coro.Group) { _ = g.Wait(ctx) })
 		},
 		"Wait": func(ctx context.Context, a lentArg) {
-			task, err := lentBody.Start(s, a)
+			task, err := parks(a)
 			require.NoError(t, err)
 			defer func() { _, _ = task.Wait(expired) }()
 			_, _ = task.Wait(ctx)
 		},
 		"Completions": func(ctx context.Context, a lentArg) {
-			task, err := lentBody.Start(s, a)
+			task, err := parks(a)
 			require.NoError(t, err)
 			defer func() { _, _ = task.Wait(expired) }()
 			for range coro.Completions(ctx, task) {

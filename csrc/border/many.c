@@ -153,8 +153,10 @@ static void spawn_all(struct coroi_many *m)
 		uint32_t k = spawn(coroi_self(), m, i,
 				   left < COROI_MANY_AT_ONCE ? left : COROI_MANY_AT_ONCE);
 		if (!k && at_load_seq(&m->left) == left + 1) {
-			for (; i < m->count; i++)
+			for (; i < m->count; i++) {
+				one_of(m, i)->of = m; /* it was never spawned */
 				fail(one_of(m, i), CORO_ENOMEM);
+			}
 			count_out(m, left); /* not the last: the leader is left */
 			return;
 		}

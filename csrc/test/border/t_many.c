@@ -358,6 +358,74 @@ TEST(many_that_lend_are_canceled_without_records)
 	finish(s);
 }
 
+/* The leader has the last record, and its calls have none: they end with an error. */
+static uint64_t fillers;
+
+static void fills(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add_one(&fillers);
+	CHECK(coro_park() == CORO_OK || coro_canceled());
+}
+
+static void fills_all(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (coro_spawn(fills, NULL, 0) == CORO_OK)
+		;
+	coro_park();
+}
+
+static coro_handle filler_of(coro_scheduler *s)
+{
+	coro_attr attr = {.size = sizeof attr};
+	coro_handle h;
+
+	CHECK_EQ(coro_scheduler_spawn(s, &attr, fills, NULL, 0, &h), CORO_OK);
+	return h;
+}
+
+TEST(many_that_find_no_record)
+{
+	coro_options o = options(1, 0);
+	uint64_t refused = 0;
+
+	o.record_limit = 1;
+	for (int i = 0; i < 50 && !refused; i++) {
+		coro_scheduler *s = start(&o);
+		uint8_t *lent;
+		struct coroi_many *m = lending(s, 5, &lent, ends_all);
+		coro_handle first = filler_of(s), h;
+		spawn(s, fills_all, NULL, 0);
+		while (coro_scheduler_spawn(s, NULL, fills, NULL, 0, NULL) != CORO_ENOMEM)
+			;
+		sleep_us(1000);
+		CHECK_EQ(coro_wake(first), CORO_OK);
+		while (coro_scheduler_spawn(s, JOINABLE(0), coroi_many_lead, &m, sizeof(m), &h) ==
+		       CORO_ENOMEM)
+			sleep_us(20);
+		while (at_load_seq(&m->left))
+			sleep_us(20);
+		for (uint32_t k = 0; k < m->count; k++) {
+			int status = one_of(m, k)->status;
+			CHECK(seen(&begun) || status == CORO_ENOMEM);
+			refused += status == CORO_ENOMEM;
+		}
+		CHECK(!refused || m->failed);
+		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(coro_detach(h), CORO_OK);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+		for (uint32_t k = 0; k < m->count; k++)
+			free(one_of(m, k)->text);
+		free(lent);
+		free(m);
+	}
+	CHECK(refused > 0);
+}
+
 /* Of those that do not lend, the calls that have begun hear of no cancel. */
 static uint64_t told;
 static coro_handle parked[8];
