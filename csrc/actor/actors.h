@@ -404,7 +404,7 @@ static inline void coroi_set_head(struct coro_message *m, uint32_t kind, uint8_t
 
 /* Flags of a message. */
 enum {
-	COROI_M_BLOCK = 1,  /* it owns a block */
+	COROI_M_BLOCK = 1,   /* it owns a block */
 	COROI_M_DRAIN = 2,   /* no message for the behaviour: the actor ends here */
 	COROI_M_ASK = 4,     /* words[4] and [5] say who waits for an answer */
 	COROI_M_CREDIT = 8,  /* it has a space in a bounded mailbox */

@@ -643,15 +643,50 @@ TEST(actor_ask_all_in_a_cycle_is_told)
 #define GONE UINT64_C(0x676f6e65676f6e65)
 
 struct block {
-	uint64_t mark, n;
+	uint64_t mark, n, words[12];
+	uint64_t sum; /* of what is above */
 };
+
+static uint64_t sum_of(const struct block *b)
+{
+	uint64_t sum = b->mark + b->n;
+
+	for (size_t i = 0; i < sizeof b->words / sizeof *b->words; i++)
+		sum = (sum ^ b->words[i]) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+static struct block *block_make(uint64_t *seed)
+{
+	struct block *b = malloc(sizeof *b);
+
+	b->mark = HERE;
+	b->n = 0;
+	for (size_t i = 0; i < sizeof b->words / sizeof *b->words; i++)
+		b->words[i] = rnd(seed);
+	b->sum = sum_of(b);
+	return b;
+}
 
 static uint64_t wrote, ended[4];
 
-static void touch(struct block *b)
+static void touch(struct block *b, uint64_t r)
 {
-	CHECK(b->mark == HERE);
-	b->n++;
+	CHECK(b->mark == HERE && b->sum == sum_of(b));
+	b->words[b->n++ % (sizeof b->words / sizeof *b->words)] = r;
+	b->sum = sum_of(b);
+}
+
+/* block_gone - the ask has returned: the block is as the actor has left it, and is freed. */
+static void block_gone(struct block *b, int status, const coro_answer *answer)
+{
+	CHECK(b->mark == HERE && b->sum == sum_of(b));
+	if (status == CORO_OK)
+		CHECK_EQ(answer->words[0], b->sum);
+	if (status == CORO_ETIMEDOUT || status == CORO_ECANCELED)
+		CHECK_EQ(b->n, 0);
+	b->mark = GONE;
+	free(b);
 }
 
 static size_t writes(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
@@ -665,17 +700,17 @@ static size_t writes(coro_actor_turn *turn, void *state, coro_message *const *m,
 		if (r % 16 == 0)
 			return i;
 		for (unsigned k = 0; k < r / 16 % 4; k++) {
-			touch(b);
+			touch(b, r + k);
 			(void)coro_yield();
 		}
-		touch(b);
+		touch(b, r);
 		add_one(&wrote);
 		if (r / 64 % 32 == 0)
 			coro_abort();
 		if (r / 64 % 32 == 1)
 			(void)coro_exit();
 		if (r / 64 % 4)
-			CHECK_EQ(coro_message_answer(m[i], &r, sizeof r), CORO_OK);
+			CHECK_EQ(coro_message_answer(m[i], &b->sum, sizeof b->sum), CORO_OK);
 	}
 	return n;
 }
@@ -702,16 +737,13 @@ static void tally(int status)
 
 static void lend_once(const struct storm *x, uint64_t *seed)
 {
-	struct block *b = malloc(sizeof *b);
+	struct block *b = block_make(seed);
 	uint64_t r = rnd(seed), word = (uintptr_t)b;
 	coro_answer answer;
 
-	b->mark = HERE;
-	b->n = 0;
 	int status = coro_actor_ask_lend(x->a[r % 3], 0, &word, sizeof word, &answer,
 					 r / 4 % 2 ? coro_now() + r / 8 % 20000 : CORO_FOREVER);
-	b->mark = GONE;
-	free(b);
+	block_gone(b, status, &answer);
 	tally(status);
 }
 
@@ -722,9 +754,7 @@ static void lend_several(const struct storm *x, uint64_t *seed)
 	uint64_t words[4];
 
 	for (int i = 0; i < 4; i++) {
-		struct block *b = malloc(sizeof *b);
-		*b = (struct block){HERE, 0};
-		words[i] = (uintptr_t)b;
+		words[i] = (uintptr_t)block_make(seed);
 		q[i] = (coro_ask){.to = x->a[rnd(seed) % 3],
 				  .payload = &words[i],
 				  .bytes = sizeof words[i],
@@ -733,9 +763,7 @@ static void lend_several(const struct storm *x, uint64_t *seed)
 	uint64_t r = rnd(seed);
 	(void)coro_actor_ask_all(q, 4, r % 2 ? coro_now() + r / 2 % 40000 : CORO_FOREVER);
 	for (int i = 0; i < 4; i++) {
-		struct block *b = (struct block *)(uintptr_t)words[i];
-		b->mark = GONE;
-		free(b);
+		block_gone((struct block *)(uintptr_t)words[i], q[i].status, &q[i].answer);
 		tally(q[i].status);
 	}
 }
