@@ -91,8 +91,22 @@ func (c *funcConfig) take(arg, result reflect.Type) error {
 	}
 	c.ArgBytes, c.ResultBytes = uint8(arg.Size()), uint8(result.Size()) // or see finish
 	large := max(arg.Size(), result.Size()) > InlineBytes
-	if large || len(slices) > 0 {
-		c.terms = &core.Terms{Slices: slices, Large: large}
+	buffers, err := bufferWords("NewFunc", arg, InlineBytes)
+	if err != nil {
+		return err
+	}
+	resultBuffers, err := bufferWords("NewFunc", result, InlineBytes)
+	if err != nil {
+		return err
+	}
+	carries := len(buffers)+len(resultBuffers) > 0
+	if carries && large {
+		return &OptionError{"NewFunc", arg, fmt.Sprintf("has a coro.Buffer beside an argument or "+
+			"a result of more than %d bytes: put what is large into a Buffer, too", InlineBytes)}
+	}
+	if large || carries || len(slices) > 0 {
+		c.terms = &core.Terms{Slices: slices, Large: large, Buffers: buffers,
+			ResultBuffers: resultBuffers}
 	}
 	if large {
 		c.terms.ArgBytes, c.terms.ResultBytes = arg.Size(), result.Size()
@@ -109,13 +123,21 @@ func (c *funcConfig) finish() core.Spec {
 		c.terms.Fn = c.Fn
 		core.Enlarge(&c.Spec)
 	}
+	if len(c.Loan.Buffers())+len(c.Loan.ResultBuffers()) > 0 {
+		c.Flags |= core.Carries
+	}
 	return c.Spec
 }
 
 // cannotLend is the error of a start that would not hear of the end.
 func cannotLend(what string, l *core.Loan) error {
 	why := "borrows memory, until its coroutine ends"
-	if !l.Borrows() {
+	switch {
+	case l.Borrows():
+	case len(l.Buffers())+len(l.ResultBuffers()) > 0:
+		return &OptionError{what, "Func", "has a coro.Buffer, which one coroutine owns: use " +
+			"Spawn, Start, StartContext, Call or a Group, once for each Buffer"}
+	default:
 		why = fmt.Sprintf("has an argument or a result of more than %d bytes, which is kept "+
 			"until its coroutine ends", InlineBytes)
 	}

@@ -40,6 +40,9 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
+	if f.spec.Flags&core.Carries != 0 {
+		return cannotLend("CallN", f.spec.Loan)
+	}
 	if f.spec.Flags != 0 {
 		return &OptionError{"CallN", "pinned, or a daemon",
 			"runs functions on any worker: without OnWorker and Daemon"}

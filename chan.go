@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	elementMax  = 64 << 10 // most bytes of a value of a Chan
-	capacityMax = 1 << 31  // most values that a Chan may have room for
+	elementMax = 64 << 10 // most bytes of a value of a Chan
+	// most bytes of a value with Buffers
+	bufferedBytes = 512
+	capacityMax   = 1 << 31 // most values that a Chan may have room for
 )
 
 // A Chan is a channel between coroutines, C or Go, and goroutines. C bodies get its Address, as a
@@ -38,12 +40,18 @@ const (
 // when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
 // back. After Free each method that returns an error returns ErrDestroyed. Values that were left in
 // the Chan are lost.
+//
+// A value of at most 512 bytes may have a [Buffer], or several. Send and TrySend pass them to the
+// receiver, without a copy; they return ErrStale or ErrBusy, and have sent nothing, where one of
+// them cannot be passed. Those that are left in the Chan are freed with it. A Select receives from
+// such a Chan, and does not send there.
 type Chan[T any] struct {
 	object
 	core     core.Chan
 	capacity int
 	gatherer spin.Gatherer
 	byCall   atomic.Int32 // see goesByCall
+	buffers  []uintptr    // offsets of the Buffers in a value
 }
 
 // NewChan makes a channel of s, with room for capacity values, up to 2³¹. Blocking calls on it end
@@ -67,12 +75,21 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 		return nil, &OptionError{"NewChan", capacity,
 			fmt.Sprintf("needs a capacity from 0 to %d", uint64(capacityMax))}
 	}
-	inner, status := core.NewChan(t.Size(), capacity)
+	buffers, err := bufferWords("NewChan", t, bufferedBytes)
+	if err != nil {
+		return nil, err
+	}
+	if len(buffers) > 0 && t.Size() > bufferedBytes {
+		return nil, &OptionError{"NewChan", t, fmt.Sprintf("has a coro.Buffer, and %d bytes: at "+
+			"most %d are passed with it: put what is large into a Buffer, too", t.Size(),
+			bufferedBytes)}
+	}
+	inner, status := core.NewChan(t.Size(), capacity, mask(buffers))
 	if status == core.NoMemory {
 		return nil, &memoryError{fmt.Sprintf("coro: no memory for a channel with room for %d "+
 			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
 	}
-	c := &Chan[T]{core: inner, capacity: capacity}
+	c := &Chan[T]{core: inner, capacity: capacity, buffers: buffers}
 	c.room = t.Size() * uintptr(capacity)
 	return adopt(c, &c.object, s, inner, status)
 }
@@ -108,8 +125,11 @@ func (c *Chan[T]) afterLeaf(
 	ctx context.Context, send bool, v unsafe.Pointer, status core.Status,
 ) core.Status {
 	spendAt(ctx, c.core)
-	if status == core.Sampled {
+	switch {
+	case status == core.Sampled:
 		return core.OK
+	case send && len(c.buffers) > 0: // no leaf sends any
+		return core.TimedOut
 	}
 	return c.core.TryByCall(send, v)
 }
@@ -124,6 +144,9 @@ func (c *Chan[T]) meets() bool {
 // by meet. TimedOut: the caller is to wait.
 func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (core.Status, error) {
 	status, err := core.TimedOut, error(nil)
+	if send && len(c.buffers) > 0 {
+		return status, nil
+	}
 	bytes := unsafe.Sizeof(*new(T))
 	if left := c.goesByCall(); left > 0 {
 		if uint32(left)&c.core.Sample() == 0 {
@@ -151,7 +174,26 @@ func (c *Chan[T]) goesByCall() int32 {
 	return left
 }
 
+// send is the rest of Send, whose value is the caller's copy.
 func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
+	if len(c.buffers) == 0 {
+		return c.sendPassed(ctx, v)
+	}
+	status := core.PassBuffers(unsafe.Pointer(&v), c.buffers)
+	if status != core.OK {
+		return status, bufferStatus(status)
+	}
+	status, err := c.core.TryByCall(true, unsafe.Pointer(&v)), error(nil)
+	if status == core.TimedOut {
+		status, err = c.sendPassed(ctx, v)
+	}
+	if status != core.OK || err != nil {
+		core.UnpassBuffers(unsafe.Pointer(&v), c.buffers)
+	}
+	return status, err
+}
+
+func (c *Chan[T]) sendPassed(ctx context.Context, v T) (core.Status, error) {
 	return c.wait(ctx, waitOp{
 		bytes:  unsafe.Sizeof(v),
 		try:    func() core.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
@@ -168,8 +210,16 @@ func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
 // nil.
 func (c *Chan[T]) TrySend(v T) (bool, error) {
 	c.edge.Release()
+	if len(c.buffers) > 0 {
+		if status := core.PassBuffers(unsafe.Pointer(&v), c.buffers); status != core.OK {
+			return false, bufferStatus(status)
+		}
+	}
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	runtime.KeepAlive(c)
+	if status != core.OK && len(c.buffers) > 0 {
+		core.UnpassBuffers(unsafe.Pointer(&v), c.buffers)
+	}
 	if status == core.TimedOut {
 		return false, nil
 	}

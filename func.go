@@ -181,7 +181,11 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 			"does not go with so many others: a process has at most 512 brief functions"}
 	}
 	c.keepName()
-	return Func[A, R]{c.finish()}, nil
+	spec := c.finish()
+	if err := declareBuffers(&spec); err != nil {
+		return Func[A, R]{}, err
+	}
+	return Func[A, R]{spec}, nil
 }
 
 // newFuncConfig is what entry and the types say.

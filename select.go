@@ -20,7 +20,8 @@ type Case struct {
 	send  bool
 	bytes uintptr
 	// of bytes bytes, without pointers: the value to send, or room for the one received
-	value unsafe.Pointer
+	value   unsafe.Pointer
+	carries bool // it sends Buffers
 }
 
 // OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a
@@ -32,7 +33,7 @@ func OnRecv[T any](c *Chan[T], v *T) Case {
 	if v == nil {
 		v = new(T)
 	}
-	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
+	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v), false}
 }
 
 // OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value.
@@ -40,7 +41,7 @@ func OnSend[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
 	}
-	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
+	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v), len(c.buffers) > 0}
 }
 
 func (k *Case) try() core.Status {
@@ -132,6 +133,10 @@ func (sel *selection) check() error {
 			return &OptionError{"Select", i,
 				"the case of this index has a channel of another scheduler: " +
 					"a Select needs channels of one scheduler"}
+		}
+		if k.carries {
+			return &OptionError{"Select", i, "the case of this index sends a Buffer: use Send or " +
+				"TrySend, which tell who owns it"}
 		}
 		if k.send {
 			k.o.edge.Release()

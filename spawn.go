@@ -84,8 +84,12 @@ func fits(spec *core.Spec, s *Scheduler) error {
 // ErrNoMemory at the record limit; nothing was started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if f.spec.Loan != nil {
-		return cannotLend("Spawn", f.spec.Loan)
+		return f.spawnCarrying("Spawn", &arg, func() error { return f.spawn(s, &arg) })
 	}
+	return f.spawn(s, &arg)
+}
+
+func (f *Func[A, R]) spawn(s *Scheduler, arg *A) error {
 	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
@@ -97,7 +101,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if leak.On() {
 		leak.Spawns(leakable{s}, 1)
 	}
-	status := p.Spawn(&f.spec, unsafe.Pointer(&arg))
+	status := p.Spawn(&f.spec, unsafe.Pointer(arg))
 	p.Release()
 	return statusError(status, ofScheduler)
 }
@@ -114,7 +118,11 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 // end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	if f.spec.Loan != nil {
-		return cannotLend("SpawnWait", f.spec.Loan)
+		return f.spawnCarrying("SpawnWait", &arg, func() error {
+			plain := f
+			plain.spec.Loan = nil
+			return plain.SpawnWait(ctx, s, arg)
+		})
 	}
 	if ctx.Err() != nil {
 		return ctxerr.Of(ctx)
@@ -258,7 +266,7 @@ func (b *Batch[A, R]) Add(arg A) error {
 
 // add spawns a pinned coroutine, or a daemon, at once.
 func (b *Batch[A, R]) add(arg A) error {
-	err := b.f.Spawn(b.s, arg)
+	err := b.f.Spawn(b.s, arg) // also of one that carries: one by one
 	if err == nil {
 		b.sent++
 	}

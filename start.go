@@ -125,6 +125,20 @@ func (f *Func[A, R]) launch(t *Task[R], arg *A) error {
 // it.
 func (f Func[A, R]) startFor(
 	own startContext, s *Scheduler, arg *A, counted bool, l *core.Lend,
+) (t *Task[R], err error) {
+	buffers, err := f.passBuffers(arg)
+	if err != nil {
+		return nil, err
+	}
+	if t, err = f.startPassed(own, s, arg, counted, l); err != nil {
+		core.UnpassBuffers(unsafe.Pointer(arg), buffers)
+	}
+	return t, err
+}
+
+// startPassed is startFor of a coroutine that has the buffers of its argument.
+func (f *Func[A, R]) startPassed(
+	own startContext, s *Scheduler, arg *A, counted bool, l *core.Lend,
 ) (*Task[R], error) {
 	isOwn, err := f.makeLoan(arg)
 	if err != nil {

@@ -37,6 +37,7 @@ type Task[R any] struct {
 	done        chan struct{} // made for a waiter, closed when the result is there
 	hooks       *taskHooks    // nil: there are none
 	loan        *core.Loan    // nil: there is none, or it has ended
+	keeper      *keeper       // of the buffers of the result; nil: there are none
 	finished    atomic.Bool
 	result      R
 	err         error
@@ -118,6 +119,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	}
 	t.s.edge.Acquire()
 	t.releaseRecord()
+	t.took()
 	if over && t.err == ErrCanceled {
 		return zero, ctxerr.Of(ctx)
 	}
@@ -322,6 +324,9 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 		t.loan.Result(unsafe.Pointer(&t.result), bytes)
 	}
 	if t.loan != nil {
+		if status == core.OK {
+			t.keepBuffers(t.loan.ResultBuffers())
+		}
 		t.loan.End()
 		t.loan = nil
 	}
@@ -362,6 +367,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	}
 	t.s.edge.Acquire()
 	t.releaseRecord()
+	t.took()
 	return t.result, t.err
 }
 

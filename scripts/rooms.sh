@@ -20,7 +20,7 @@ cd "$(dirname "$0")/../csrc"
 # What each room may include, besides itself.
 declare -A below=([base]="" [kernel]="base" [border]="base kernel"
 	[buffer]="base kernel"
-	[sync]="base kernel border buffer" [io]="base kernel border sync" [actor]="base kernel border buffer sync" [dispatch]="base")
+	[sync]="base kernel border buffer" [io]="base kernel border buffer sync" [actor]="base kernel border buffer sync" [dispatch]="base")
 rooms="base kernel border buffer sync io actor dispatch"
 # --below prints that, for floors.sh.
 if [[ ${1:-} == --below ]]; then
@@ -85,7 +85,7 @@ for below_them in kernel border; do
 	done
 	while read -r name; do
 		fail "$below_them.h lists $name, which no room uses"
-	done < <(comm -23 <(echo "$allowed") <(names {sync,io,actor}/*.[ch]))
+	done < <(comm -23 <(echo "$allowed") <(names {buffer,sync,io,actor}/*.[ch]))
 done
 
 # 4: the room is compiled with other structures of the same names, which have no members. The

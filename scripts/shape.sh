@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../csrc"
 ceilings="
 own     69     forks  members of struct coroi_worker; a struct in it is one
 inner   101    forks  members of the structs in it
-names   104    lent-memory  names that kernel/kernel.h lists for the other rooms
+names   105    buffers  names that kernel/kernel.h lists for the other rooms
 alone    16     lent-memory  names of it that csrc/actor alone uses, besides the start of tasks
 tuning  99     forks  tuning constants in policy.h of kernel, border and actor
 strays  0      -  tuning constants elsewhere in these

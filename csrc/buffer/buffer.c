@@ -478,4 +478,7 @@ static struct coroi_service buffers_service = {
 __attribute__((constructor)) static void buffers_register(void)
 {
 	coroi_service_register(&buffers_service);
+	coroi_carry = (struct coroi_carry){.pass = coroi_buffers_pass,
+					   .unpass = coroi_buffers_unpass,
+					   .drop = coroi_buffers_drop};
 }

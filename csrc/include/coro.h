@@ -396,6 +396,9 @@ typedef struct coro_attr {
 	 * worker; 0: not pinned, starts at its parent's worker; CORO_ANYWHERE: not pinned, and
 	 * starts elsewhere if its parent's worker is a dedicated one */
 	uint32_t worker;
+	/* which words of arg, and of the result, are a coro_buffer (coro_buffer_word): always the
+	 * same of one function. coro_spawn_first takes none */
+	uint32_t arg_buffers, result_buffers;
 } coro_attr;
 
 #define CORO_HERE     UINT32_MAX

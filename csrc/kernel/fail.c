@@ -22,6 +22,8 @@ static struct coroi_failure *failure_of(struct coroi_rec *r)
 
 void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 {
+	if (coroi_unlikely(coroi_carries(r) && r->result_bytes))
+		coroi_carry_drop_result(r); /* the failure takes its place */
 	if (coroi_unlikely(coroi_hooks.fails(r, f)))
 		return;
 	if (!(r->flags & COROI_F_JOINABLE) && !(r->more & COROI_M_FORK)) { /* nobody will ask */
@@ -63,7 +65,7 @@ static void forget(struct coroi_rec *r, void *unused)
 
 void coroi_forget_failures(struct coro_scheduler *s)
 {
-	if (at_load_acq(&s->failures))
+	if (at_load_acq(&s->failures) || at_load_acq(&s->carries))
 		coroi_slab_each(&s->slab, forget, NULL);
 }
 

@@ -273,6 +273,15 @@ static inline int await_end(struct coroi_rec *me, struct join *j, uint64_t deadl
 					     : await_end_slow(me, j, code, deadline, call);
 }
 
+/* join_rest - me has joined r, and copies no result. */
+static COROI_COLD void join_rest(struct coroi_rec *me, struct coroi_rec *r, int status)
+{
+	if (status == CORO_EFAILED)
+		coroi_keep_failure(me, coroi_failed(r));
+	else
+		coroi_forget_failure(r);
+}
+
 /* join - coro_join_until. call: the one that was made. */
 static inline __attribute__((always_inline)) int
 join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum join_call call)
@@ -316,8 +325,8 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 	/* of a coroutine that ended unstarted, the payload is the argument */
 	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		coroi_copy_few(result, coroi_cold(r)->payload, result_bytes);
-	else if (coroi_unlikely(status == CORO_EFAILED))
-		coroi_keep_failure(me, coroi_failed(r));
+	else if (coroi_unlikely(status == CORO_EFAILED || coroi_carries(r)))
+		join_rest(me, r, status);
 	free_here(coroi_self(), r); /* JOI3; perhaps not the worker on which the wait began */
 	return status;
 }

@@ -85,6 +85,9 @@
  *   coroi_room           what the room keeps for each worker
  *   coroi_guest_begin, coroi_guest_end   the scheduler is not destroyed meanwhile
  *   coroi_is_dedicated   is a worker dedicated?
+ *
+ * Coroutines whose argument or result holds buffers
+ *   coroi_carry          what the room of the buffers does with those of a payload
  */
 #ifndef COROI_KERNEL_H
 #define COROI_KERNEL_H

@@ -40,6 +40,8 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 	uint64_t arg;
 	memcpy(&arg, coroi_cold(r)->payload, sizeof arg);
 	coroi_tell_unstarted_locked(w, r->fn, arg, coroi_join_status(r));
+	if (coroi_unlikely(coroi_carries(r)))
+		coroi_carry_drop_argument(r);
 	coroi_end_locked(w, r);
 }
 

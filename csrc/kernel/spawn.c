@@ -31,8 +31,23 @@ static inline bool is_daemon(const coro_attr *attr)
 	return attr && attr->flags & CORO_DAEMON;
 }
 
+/* What check returns of a coroutine that carries. */
+#define CARRIES 1
+
+/* check_buffers - the rest of check, where words are said to be buffers. */
+static COROI_COLD int check_buffers(const coro_attr *attr, coro_fn fn, size_t arg_bytes)
+{
+	if (attr->arg_buffers >> (arg_bytes / 8) ||
+	    attr->result_buffers >> (attr->result_bytes / 8))
+		return CORO_EINVAL;
+	int status = coroi_carry_declare(fn, (uint8_t)attr->arg_buffers,
+					 (uint8_t)attr->result_buffers);
+	return status ? status : CARRIES;
+}
+
 /* check - check what a spawn asks for, and write it to *q. *home: the worker that it names, or
- * NULL. named: the caller gets the handle. Returns: CORO_OK, CORO_EINVAL. */
+ * NULL. named: the caller gets the handle. Returns: CORO_OK, CARRIES, CORO_EINVAL; where it would
+ * carry also CORO_ENOMEM. */
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
 		 size_t arg_bytes, bool named, struct coroi_fill *q, struct coroi_worker **home)
 {
@@ -73,7 +88,8 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		at_store_rlx(&(*home)->kept, 1);
 	}
 	q->result_bytes = (uint8_t)attr->result_bytes;
-	return CORO_OK;
+	return attr->arg_buffers | attr->result_buffers ? check_buffers(attr, fn, arg_bytes)
+							: CORO_OK;
 }
 
 /* reveal - return r's handle, which is given to the spawning code. */
@@ -171,6 +187,86 @@ static void send(struct coroi_worker *w, struct coroi_rec *r, bool daemon, coro_
 	coroi_notify_pushed(w);
 }
 
+/* carry - r carries, and was filled in with the copy of the argument. */
+static void carry(struct coroi_rec *r)
+{
+	struct coro_scheduler *s = coroi_owner(r);
+
+	r->arg_bytes |= COROI_CARRIES;
+	if (!at_load_rlx(&s->carries))
+		at_xchg(&s->carries, 1);
+}
+
+/* carry_here - start a coroutine that carries, with the argument that has passed. */
+static int carry_here(struct coroi_worker *w, struct coroi_worker *home, const struct coroi_fill *q,
+		      const void *arg, bool daemon, coro_handle *out)
+{
+	struct coroi_rec *r = NULL;
+
+	coroi_door_enter(w);
+	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, q, arg))) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	carry(r);
+	if (home && home != w) {
+		coroi_door_leave(w);
+		send(home, r, daemon, out);
+		return CORO_OK;
+	}
+	coro_handle handle = appear(r, daemon, out != NULL);
+	if (out)
+		*out = handle;
+	coroi_queue_fresh_locked(w, r);
+	count_spawn_locked(w, daemon);
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+/* carry_outside - the same, from a thread. */
+static int carry_outside(struct coro_scheduler *s, struct coroi_worker *home,
+			 const struct coroi_fill *q, const void *arg, bool daemon, coro_handle *out)
+{
+	struct coroi_rec *r = NULL;
+
+	pthread_mutex_lock(&s->outside.lock);
+	int status = s->outside.refusing ? CORO_ECLOSED : CORO_ENOMEM;
+	if (!s->outside.refusing && coroi_mags_spend(&s->outside.mags) &&
+	    !(r = coroi_mags_get(&s->outside.mags)))
+		coroi_mags_earn(&s->outside.mags);
+	if (r) {
+		coroi_fill(r, q, 0);
+		coroi_fill_argument(r, arg, q->arg_bytes);
+		carry(r);
+		send(home ? home : outside_worker(s), r, daemon, out);
+		status = CORO_OK;
+	}
+	pthread_mutex_unlock(&s->outside.lock);
+	return status;
+}
+
+/* spawn_carrying - the buffers in the argument pass to the coroutine that starts, or stay. w: NULL:
+ * from a thread. */
+static COROI_COLD int spawn_carrying(struct coro_scheduler *s, struct coroi_worker *w,
+				     struct coroi_worker *home, const struct coroi_fill *q,
+				     const coro_attr *attr, const void *arg, coro_handle *out)
+{
+	uint64_t copy[CORO_INLINE_BYTES / 8] = {0};
+	bool daemon = is_daemon(attr);
+
+	if (q->arg_bytes)
+		memcpy(copy, arg, q->arg_bytes);
+	int status = coroi_carry.pass(copy, attr->arg_buffers);
+	if (status)
+		return status;
+	status = w ? carry_here(w, home, q, copy, daemon, out)
+		   : carry_outside(s, home, q, copy, daemon, out);
+	if (status)
+		coroi_carry.unpass(copy, attr->arg_buffers);
+	return status;
+}
+
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
 		    coro_handle *out)
 {
@@ -183,8 +279,9 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	if (!w || !w->current)
 		return CORO_EPERM;
 	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
-	if (status)
-		return status;
+	if (coroi_unlikely(status))
+		return status == CARRIES ? spawn_carrying(w->sched, w, home, &q, attr, arg, out)
+					 : status;
 	coroi_door_enter(w);
 	if (!coroi_mags_spend(&w->mags)) {
 		coroi_door_leave(w);
@@ -248,7 +345,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		return CORO_EPERM;
 	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
-		return status;
+		return status == CARRIES ? CORO_EINVAL : status;
 	if (home && home != w)
 		return CORO_EINVAL;
 	if ((status = coroi_nowait(w, "coro_spawn_first", COROI_BOUNDED)))
@@ -323,7 +420,8 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 		return CORO_EINVAL;
 	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
-		return status;
+		return status == CARRIES ? spawn_carrying(s, NULL, home, &q, attr, arg, out)
+					 : status;
 	pthread_mutex_lock(&s->outside.lock);
 	struct coroi_rec *r = NULL;
 	status = s->outside.refusing ? CORO_ECLOSED : CORO_ENOMEM;

@@ -4,6 +4,7 @@
 #ifndef COROI_WAIT_H
 #define COROI_WAIT_H
 
+#include "kernel/carry.h"
 #include "kernel/run.h"
 
 /* The join word of a joinable coroutine: generation << 32 | kind << 29 | index. Four of the eight
@@ -338,11 +339,14 @@ void coroi_fail(struct coroi_rec *r, struct coroi_failure f);
  * the end, once, before the record is freed. The text is the caller's then. */
 struct coroi_failure coroi_failed(struct coroi_rec *r);
 
-/* coroi_forget_failure - nobody asks with what r, which has ended, has failed, if it has. */
+/* coroi_forget_failure - nobody asks with what r, which has ended, has failed, if it has; nor for
+ * its result. */
 static inline void coroi_forget_failure(struct coroi_rec *r)
 {
 	if (coroi_unlikely(r->more & COROI_M_FAILED))
 		coroi_release(coroi_failed(r).text);
+	else if (coroi_unlikely(coroi_carries(r)))
+		coroi_carry_drop_result(r);
 }
 
 /* coroi_fail_with - coroi_fail of r, a coroutine with a Go body that is about to end. Thread: the

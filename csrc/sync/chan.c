@@ -4,16 +4,29 @@
 
 #include "base/sys.h"
 #include "base/text.h"
+#include "buffer/buffer.h"
 
 /* CGO_CFLAGS may define CORO_DEBUG here, too. */
 #undef coro_chan_send
 #undef coro_chan_recv
 
+/* Most bytes of a value with buffers: as many words as a mask has bits. */
+#define BUFFERS_BYTES ((size_t)64 * 8)
+
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
+{
+	return coro_chan_new_buffers(out, element_bytes, capacity, flags, 0);
+}
+
+int coro_chan_new_buffers(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags,
+			  uint64_t buffers)
 {
 	struct coroi_object object;
 
 	if (!out || element_bytes > CORO_ELEMENT_MAX)
+		return CORO_EINVAL;
+	if (buffers && (element_bytes > BUFFERS_BYTES ||
+			(element_bytes < BUFFERS_BYTES && buffers >> element_bytes / 8)))
 		return CORO_EINVAL;
 	int status = coroi_object_bind(&object, flags);
 	if (status)
@@ -29,6 +42,8 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
 	c->worker = object.worker;
 	c->bytes = element_bytes;
 	c->capacity = (uint32_t)capacity;
+	c->buffers = buffers;
+	c->sent_bytes = buffers ? SIZE_MAX : element_bytes;
 	c->object.twice = coroi_chan_has_ends(c);
 	*out = c;
 	return CORO_OK;
@@ -37,6 +52,17 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
 static bool is_used(const struct coro_chan *c)
 {
 	return c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back;
+}
+
+/* drop_all - nobody receives what c has: its buffers are freed. c is entered. */
+static COROI_COLD void drop_all(struct coro_chan *c)
+{
+	uint32_t at = c->out.at;
+
+	for (uint32_t n = coroi_chan_length(c); n; n--) {
+		coroi_buffers_drop(c->ring + (size_t)at * c->bytes, c->buffers);
+		at = at + 1 == c->capacity ? 0 : at + 1;
+	}
 }
 
 /* destroy - the end of c but for its memory. of_go: for Go. The locks of the ends are taken without
@@ -53,6 +79,8 @@ static int destroy(struct coro_chan *c, bool of_go)
 		status = CORO_EBUSY;
 	} else {
 		c->closed = CORO_EINVAL;
+		if (c->buffers)
+			drop_all(c);
 		c->out.seen = c->out.passed;
 		at_store_rel(&c->in.passed, c->out.passed);
 		coroi_object_kill(&c->object);
@@ -325,6 +353,22 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 			    false);
 }
 
+/* send_slow - pass_slow of a send: the buffers of the value pass to the receiver, or stay. */
+static COROI_NOINLINE int send_slow(coro_chan *c, void *value, uint64_t deadline)
+{
+	uint64_t sent[BUFFERS_BYTES / 8], buffers = c && value ? c->buffers : 0;
+
+	if (coroi_likely(!buffers))
+		return pass_slow(c, true, value, deadline);
+	memcpy(sent, value, c->bytes);
+	int status = coroi_buffers_pass(sent, buffers);
+	if (status)
+		return status;
+	if ((status = pass_slow(c, true, sent, deadline)))
+		coroi_buffers_unpass(sent, buffers);
+	return status;
+}
+
 static COROI_NOINLINE int pass_spent(struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_end *e = coroi_chan_end(c, send);
@@ -343,15 +387,16 @@ static COROI_NOINLINE int pass_spent(struct coro_chan *c, bool send, void *value
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value,
 						      uint64_t deadline)
 {
+#define SLOW send ? send_slow(c, value, deadline) : pass_slow(c, false, value, deadline)
 	struct coroi_worker *w = coroi_here();
 
 	if (coroi_unlikely(!c || !value))
-		return pass_slow(c, send, value, deadline);
-	size_t bytes = c->bytes;
+		return SLOW;
+	size_t bytes = send ? c->sent_bytes : c->bytes;
 	if (coroi_likely(bytes == 8) && coroi_chan_is_home(c, w))
 		return pass_entered(w, c, true, false, send, value, deadline, 8, true);
 	if (coroi_unlikely(bytes > COROI_LEAF_BYTES))
-		return pass_slow(c, send, value, deadline);
+		return SLOW;
 	if (c->capacity) {
 		uint32_t free = 0;
 		int status;
@@ -363,7 +408,8 @@ static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, v
 	} else if (coroi_likely(coroi_object_try_shared(&c->object))) {
 		return pass_entered(w, c, false, false, send, value, deadline, bytes, true);
 	}
-	return pass_slow(c, send, value, deadline);
+	return SLOW;
+#undef SLOW
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
@@ -374,6 +420,13 @@ int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
 int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 {
 	return pass(c, false, value, deadline);
+}
+
+int coroi_chan_send_passed(coro_chan *c, const void *value, uint64_t deadline)
+{
+	return coroi_unlikely(c && c->buffers)
+		       ? pass_slow(c, true, (void *)(uintptr_t)value, deadline)
+		       : coro_chan_send(c, value, deadline);
 }
 
 static COROI_COLD void say_sizes(const char *where, const char *call, size_t variable, size_t value)
@@ -461,7 +514,7 @@ static inline __attribute__((always_inline)) int leaf(struct coro_chan *c, bool 
 {
 	int status;
 
-	if (c->bytes > COROI_LEAF_BYTES)
+	if ((send ? c->sent_bytes : c->bytes) > COROI_LEAF_BYTES)
 		return COROI_BY_CALL;
 	if (coroi_chan_has_ends(c)) {
 		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send), COROI_SPIN_PAUSE))

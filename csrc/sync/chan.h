@@ -68,6 +68,10 @@ struct coro_chan {
 	int8_t closed;
 	bool of_go;     /* Go refers to the channel: C does not free it */
 	uint8_t sample; /* see COROI_SAMPLED. Atomic, relaxed: written by Go */
+	/* which words of a value are buffers; and `bytes`, or more than any value has if there are
+	 * such words: then a send by C, or by a leaf, leaves the fast path */
+	uint64_t buffers;
+	size_t sent_bytes;
 
 	/* Line 3: what receivers write. */
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */

@@ -74,10 +74,10 @@ static bool withdraw_select(void *arg)
 	return at_cas(&s->several.chosen, &none, LEFT);
 }
 
-/* is_chan_case - k is right, and of a channel. */
+/* is_chan_case - k is right, and of a channel. Buffers are not sent by a select. */
 static inline bool is_chan_case(const coro_case *k)
 {
-	return k->chan && !k->direction && !(k->send && k->recv) &&
+	return k->chan && !k->direction && !(k->send && (k->recv || k->chan->buffers)) &&
 	       (!k->chan->bytes || k->send || k->recv);
 }
 

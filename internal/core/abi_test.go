@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "58a702f336be804e"
+	abiHash    = "df623ebcbf972e9c"
 )
 
 var (

@@ -349,6 +349,13 @@ func DropBuffers(at unsafe.Pointer, offsets []uintptr) {
 	}
 }
 
+// DropBufferIDs frees those that are not stale.
+func DropBufferIDs(ids []uint64) {
+	for i := range ids {
+		DropBuffers(unsafe.Pointer(&ids[i]), []uintptr{0})
+	}
+}
+
 // BufferStats are how many buffers were made in a scheduler, and freed, and the bytes of the memory
 // of the others.
 type BufferStats struct {

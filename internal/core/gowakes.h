@@ -27,7 +27,7 @@
 	}
 
 GO_WAKES(coro_wake, (coro_handle h), (h))
-GO_WAKES(coro_chan_send, (coro_chan * c, const unsigned char *value, uint64_t deadline),
+GO_WAKES(coroi_chan_send_passed, (coro_chan * c, const unsigned char *value, uint64_t deadline),
 	 (c, value, deadline))
 GO_WAKES(coro_chan_recv, (coro_chan * c, unsigned char *value, uint64_t deadline),
 	 (c, value, deadline))
@@ -59,7 +59,7 @@ static inline void go_pass(struct coroi_pass *p)
 {
 	coro_chan *c = (coro_chan *)(uintptr_t)p->chan;
 
-	p->status = p->sends ? go_coro_chan_send(c, p->value, 0)
+	p->status = p->sends ? go_coroi_chan_send_passed(c, p->value, 0)
 			     : go_coro_chan_recv(c, p->value, 0);
 }
 

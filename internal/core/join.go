@@ -21,6 +21,7 @@ const (
 	joinGo        = uint64(C.COROI_JOIN_GO) << joinKindShift
 	joinDone      = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_DONE
 	joinForGo     = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_FOR_GO
+	joinDetached  = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_DETACHED
 	joinTaken     = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_TAKEN
 )
 
@@ -120,6 +121,10 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	if n > 0 && status == OK { // else the payload is the argument, or half a result
 		payload := unsafe.Pointer(&cold(j.r).payload)
 		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(payload), n))
+	}
+	if j.r.arg_bytes&C.COROI_CARRIES != 0 && failure == nil && (n == 0 || status != OK) {
+		crossing()
+		C.coroi_carry_drop_result(j.r)
 	}
 	crossing()
 	C.coroi_join_free(j.r)

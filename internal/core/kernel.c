@@ -6,6 +6,7 @@
 
 #include "kernel/activity.c"
 #include "kernel/batch.c"
+#include "kernel/carry.c"
 #include "kernel/dense.c"
 #include "kernel/deque.c"
 #include "kernel/door.c"

@@ -31,6 +31,23 @@ type Terms struct {
 	Large                 bool
 	Fn                    uintptr
 	ArgBytes, ResultBytes uintptr
+
+	Buffers, ResultBuffers []uintptr // offsets of the buffers in the argument, in the result
+}
+
+// Buffers is where the argument has buffers, and ResultBuffers where the result has some.
+func (l *Loan) Buffers() []uintptr {
+	if l == nil {
+		return nil
+	}
+	return l.terms.Buffers
+}
+
+func (l *Loan) ResultBuffers() []uintptr {
+	if l == nil {
+		return nil
+	}
+	return l.terms.ResultBuffers
 }
 
 // NewLoan is the Loan of a Func.

@@ -23,6 +23,7 @@ const (
 	Busy            Status    = -8
 	ByCall          Status    = 3
 	Canceled        Status    = -5
+	Carries         SpecFlags = 4
 	ClassDense      uint8     = 15
 	Closed          Status    = -7
 	Daemon          SpecFlags = 2
@@ -274,11 +275,13 @@ type (
 	Stream    struct{}
 	Submitter struct{}
 	Terms     struct {
-		Slices      []uintptr
-		Large       bool
-		Fn          uintptr
-		ArgBytes    uintptr
-		ResultBytes uintptr
+		Slices        []uintptr
+		Large         bool
+		Fn            uintptr
+		ArgBytes      uintptr
+		ResultBytes   uintptr
+		Buffers       []uintptr
+		ResultBuffers []uintptr
 	}
 	UsedBuffer  struct{}
 	Watch       uint32
@@ -305,35 +308,37 @@ var (
 	ManyLeader uintptr
 )
 
-func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
-func AskBody() unsafe.Pointer                                        { return nil }
-func BufferSizes(id uint64) (int, int)                               { return 0, 0 }
-func Cancel(handle uint64) Status                                    { return Again }
-func Class(bytes int) uint8                                          { return 0 }
-func CloseDuplicate(fd int)                                          {}
-func CloseFD(f uint64) Status                                        { return Again }
-func DeclareBrief(fn uintptr) Status                                 { return Again }
-func Detach(handle uint64) Status                                    { return Again }
-func DrainActor(a uint64) Status                                     { return Again }
-func DropBuffers(at unsafe.Pointer, offsets []uintptr)               {}
-func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
-func Enlarge(s *Spec)                                                {}
-func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
-func ExportName(name string, id uint32) Status                       { return Again }
-func FreeBuffer(id uint64) Status                                    { return Again }
-func FunctionName(fn uintptr) string                                 { return "" }
-func Functions() map[uintptr]string                                  { return nil }
-func GoroutineOwner(id uint64) uint64                                { return 0 }
-func IsLeftBuffer(id uint64, where uintptr) (bool, int)              { return false, 0 }
-func LargeBlocks() int                                               { return 0 }
-func LateFunctions() int                                             { return 0 }
-func LeftBuffers() []LeftBuffer                                      { return nil }
-func Loans() int                                                     { return 0 }
-func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
-func NameFunction(fn uintptr, name string) Status                    { return Again }
-func New(o Options) (*Scheduler, Status)                             { return nil, Again }
-func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }
-func NewCond() (Cond, Status)                                        { return Cond{}, Again }
+func AnswerAsker(asker [2]uint64, payload []byte) Status                 { return Again }
+func AskBody() unsafe.Pointer                                            { return nil }
+func BufferSizes(id uint64) (int, int)                                   { return 0, 0 }
+func Cancel(handle uint64) Status                                        { return Again }
+func Class(bytes int) uint8                                              { return 0 }
+func CloseDuplicate(fd int)                                              {}
+func CloseFD(f uint64) Status                                            { return Again }
+func DeclareBrief(fn uintptr) Status                                     { return Again }
+func DeclareBuffers(fn uintptr, arg uint8, result uint8) Status          { return Again }
+func Detach(handle uint64) Status                                        { return Again }
+func DrainActor(a uint64) Status                                         { return Again }
+func DropBufferIDs(ids []uint64)                                         {}
+func DropBuffers(at unsafe.Pointer, offsets []uintptr)                   {}
+func Duplicate(fd uintptr) (int, uintptr)                                { return 0, 0 }
+func Enlarge(s *Spec)                                                    {}
+func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status     { return Again }
+func ExportName(name string, id uint32) Status                           { return Again }
+func FreeBuffer(id uint64) Status                                        { return Again }
+func FunctionName(fn uintptr) string                                     { return "" }
+func Functions() map[uintptr]string                                      { return nil }
+func GoroutineOwner(id uint64) uint64                                    { return 0 }
+func IsLeftBuffer(id uint64, where uintptr) (bool, int)                  { return false, 0 }
+func LargeBlocks() int                                                   { return 0 }
+func LateFunctions() int                                                 { return 0 }
+func LeftBuffers() []LeftBuffer                                          { return nil }
+func Loans() int                                                         { return 0 }
+func LookBody(p unsafe.Pointer) (Body, Status)                           { return Body{}, Again }
+func NameFunction(fn uintptr, name string) Status                        { return Again }
+func New(o Options) (*Scheduler, Status)                                 { return nil, Again }
+func NewChan(bytes uintptr, capacity int, buffers uint64) (Chan, Status) { return Chan{}, Again }
+func NewCond() (Cond, Status)                                            { return Cond{}, Again }
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	return Coroutine{}, Again
 }
@@ -483,6 +488,7 @@ func (*Lend) Result() unsafe.Pointer    { return nil }
 
 func (*Loan) Arg(arg unsafe.Pointer) unsafe.Pointer          { return nil }
 func (*Loan) Borrows() bool                                  { return false }
+func (*Loan) Buffers() []uintptr                             { return nil }
 func (*Loan) End()                                           {}
 func (*Loan) For(arg unsafe.Pointer) *Loan                   { return nil }
 func (*Loan) Fresh() *Loan                                   { return nil }
@@ -492,6 +498,7 @@ func (*Loan) Name(f *Failure)                                {}
 func (*Loan) Pin(arg unsafe.Pointer)                         {}
 func (*Loan) PinBy(pins *runtime.Pinner, arg unsafe.Pointer) {}
 func (*Loan) Result(to unsafe.Pointer, n uintptr)            {}
+func (*Loan) ResultBuffers() []uintptr                       { return nil }
 func (*Loan) Unkeep()                                        {}
 func (*Loan) With(pins *runtime.Pinner, lend *Lend) *Loan    { return nil }
 

@@ -60,13 +60,14 @@ type Spec struct {
 	Loan                  *Loan // nil: the coroutine has nothing of its caller's
 }
 
-// SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not
+// SpecFlags are Pinned, Daemon and Carries. A coroutine that has one needs a record of its own, and is not
 // spawned in a batch.
 type SpecFlags uint8
 
 const (
 	Pinned SpecFlags = 1 << iota // to Worker
 	Daemon
+	Carries // its argument, or its result, has buffers: kernel/carry.h
 )
 
 // alone tells that the coroutine is not spawned in a batch.
@@ -90,6 +91,9 @@ func (s *Scheduler) mark(r *record, spec *Spec) {
 			atomic.StoreUint32(kept, 1)
 		}
 	}
+	if spec.Flags&Carries != 0 {
+		s.carry(r, spec)
+	}
 	if spec.Flags&Daemon != 0 {
 		r.more |= C.COROI_M_DAEMON
 		has := (*uint32)(unsafe.Pointer(&s.c.has_daemons))
@@ -99,6 +103,28 @@ func (s *Scheduler) mark(r *record, spec *Spec) {
 		word := (*uint64)(unsafe.Pointer(&r.wake))
 		atomic.StoreUint64(word, atomic.LoadUint64(word)|escaped)
 	}
+}
+
+// carry is what the kernel's spawn.c does with a coroutine that carries. One whose result nobody can
+// join is detached from the start, so that its end frees what the result has.
+func (s *Scheduler) carry(r *record, spec *Spec) {
+	r.arg_bytes |= C.COROI_CARRIES
+	if carries := (*uint32)(unsafe.Pointer(&s.c.carries)); atomic.LoadUint32(carries) == 0 {
+		atomic.StoreUint32(carries, 1)
+	}
+	r.flags |= C.COROI_F_JOINABLE
+	word := (*uint64)(unsafe.Pointer(&r.wake))
+	gen := atomic.LoadUint64(word) >> genShift << genShift
+	atomic.StoreUint64(joinWord(r), gen|joinDetached)
+	atomic.StoreUint64(word, atomic.LoadUint64(word)|escaped)
+}
+
+// DeclareBuffers is coroi_carry_declare. Its masks have a bit for each of the 8 bytes that are a
+// buffer.
+func DeclareBuffers(fn uintptr, arg, result uint8) Status {
+	crossing()
+	return Status(C.coroi_carry_declare(C.coro_fn(*(*unsafe.Pointer)(unsafe.Pointer(&fn))),
+		C.uint8_t(arg), C.uint8_t(result)))
 }
 
 // Class is the number of the smallest stack class that has at least bytes. bytes are in range.

@@ -4,8 +4,8 @@ package core
 
 // #cgo noescape go_pass
 // #cgo nocallback go_pass
-// #cgo noescape go_coro_chan_send
-// #cgo nocallback go_coro_chan_send
+// #cgo noescape go_coroi_chan_send_passed
+// #cgo nocallback go_coroi_chan_send_passed
 // #cgo noescape go_coro_chan_recv
 // #cgo nocallback go_coro_chan_recv
 // #cgo noescape coroi_gowaiter_new
@@ -360,11 +360,11 @@ var _ [byCall - asm.NotCalled]struct{}
 // A Chan is a coro_chan.
 type Chan struct{ p *C.coro_chan }
 
-// NewChan is coro_chan_new, shared.
-func NewChan(bytes uintptr, capacity int) (Chan, Status) {
+// NewChan is coro_chan_new_buffers, shared. Who sends a value passes its buffers before.
+func NewChan(bytes uintptr, capacity int, buffers uint64) (Chan, Status) {
 	var c Chan
 	crossing()
-	status := C.coro_chan_new(&c.p, C.size_t(bytes), C.size_t(capacity), 0)
+	status := C.coro_chan_new_buffers(&c.p, C.size_t(bytes), C.size_t(capacity), 0, C.uint64_t(buffers))
 	if status == C.CORO_OK {
 		C.coroi_chan_keep(c.c()) // C frees no channel of Go's
 	}
@@ -484,7 +484,7 @@ func (c Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status {
 // TryByCall is TrySend, or TryRecv, by cgo: where one is known to wait whom a leaf does not serve.
 func (c Chan) TryByCall(send bool, value unsafe.Pointer) Status {
 	if send {
-		return Status(C.go_coro_chan_send(c.c(), (*C.uchar)(value), 0))
+		return Status(C.go_coroi_chan_send_passed(c.c(), (*C.uchar)(value), 0))
 	}
 	return Status(C.go_coro_chan_recv(c.c(), (*C.uchar)(value), 0))
 }

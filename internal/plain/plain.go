@@ -54,6 +54,47 @@ func Lent(t reflect.Type) reflect.Type {
 	return t.Field(0).Type.Elem()
 }
 
+// isBuffer tells whether t is coro.Buffer.
+func isBuffer(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Name() == "Buffer" &&
+		t.PkgPath() == "github.com/organzine/coro"
+}
+
+// Buffers returns the offsets of all coro.Buffers in a t, which holds no Go pointers but those of
+// Slices. There may be millions of elements in an array: past most bytes nothing is looked at, and
+// more is true if there are some.
+func Buffers(t reflect.Type, most uintptr) (offsets []uintptr, more bool) {
+	if isBuffer(t) {
+		return []uintptr{0}, false
+	}
+	add := func(e reflect.Type, at uintptr) {
+		if at >= most {
+			some, beyond := Buffers(e, most)
+			more = more || beyond || len(some) > 0
+			return
+		}
+		some, beyond := Buffers(e, most-at)
+		more = more || beyond
+		for _, offset := range some {
+			offsets = append(offsets, at+offset)
+		}
+	}
+	switch {
+	case t.Kind() == reflect.Array:
+		for i := 0; i < t.Len() && !more; i++ {
+			had := len(offsets)
+			if add(t.Elem(), uintptr(i)*t.Elem().Size()); i == 0 && len(offsets) == had {
+				break
+			}
+		}
+	case t.Kind() == reflect.Struct && Lent(t) == nil:
+		for i := range t.NumField() {
+			add(t.Field(i).Type, t.Field(i).Offset)
+		}
+	}
+	return offsets, more
+}
+
 // Slices returns the offsets of all coro.Slices in a t. refusal: why C cannot have one; "": it can.
 func Slices(t reflect.Type) (offsets []uintptr, refusal string) {
 	if e := Lent(t); e != nil {

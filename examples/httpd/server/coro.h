@@ -396,6 +396,9 @@ typedef struct coro_attr {
 	 * worker; 0: not pinned, starts at its parent's worker; CORO_ANYWHERE: not pinned, and
 	 * starts elsewhere if its parent's worker is a dedicated one */
 	uint32_t worker;
+	/* which words of arg, and of the result, are a coro_buffer (coro_buffer_word): always the
+	 * same of one function. coro_spawn_first takes none */
+	uint32_t arg_buffers, result_buffers;
 } coro_attr;
 
 #define CORO_HERE     UINT32_MAX
@@ -1157,6 +1160,16 @@ typedef struct coro_chan coro_chan;
  *           caller is not pinned.
  */
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);
+
+/*
+ * coro_chan_new_buffers - the same, for values with buffers (coro_buffer.h): buffers has a bit for
+ * each word of a value that is a coro_buffer (coro_buffer_word). Such a value has at most 512 bytes.
+ * A send makes the sender's handles stale; it may also return CORO_ESTALE and CORO_EBUSY. With any
+ * error the sender owns them as before. coro_select receives from such a channel, and does not send
+ * there (CORO_EINVAL).
+ */
+int coro_chan_new_buffers(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags,
+			  uint64_t buffers);
 
 /*
  * coro_chan_free - free it, and what is in it, when every other call with it has returned. NULL is

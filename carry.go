@@ -1,0 +1,106 @@
+package coro
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/organzine/coro/internal/core"
+	"github.com/organzine/coro/internal/plain"
+)
+
+// carry.go - buffers that pass to coroutines, and back.
+
+// bufferWords is where a type has Buffers, which is allowed in its first `most` bytes.
+func bufferWords(what string, t reflect.Type, most uintptr) ([]uintptr, error) {
+	offsets, more := plain.Buffers(t, most)
+	if more {
+		return nil, &OptionError{what, t, fmt.Sprintf("has a coro.Buffer beyond its first %d "+
+			"bytes: put what is large into a Buffer, too", most)}
+	}
+	return offsets, nil
+}
+
+// mask has a bit for each of the words at the offsets.
+func mask(offsets []uintptr) (bits uint64) {
+	for _, offset := range offsets {
+		bits |= 1 << (offset / 8)
+	}
+	return bits
+}
+
+// declareBuffers tells the core of a function whose coroutines have buffers.
+func declareBuffers(spec *core.Spec) error {
+	l := spec.Loan
+	if spec.Flags&core.Carries == 0 {
+		return nil
+	}
+	switch core.DeclareBuffers(spec.Fn, uint8(mask(l.Buffers())), uint8(mask(l.ResultBuffers()))) {
+	case core.OK:
+		return nil
+	case core.NoMemory:
+		return &memoryError{"coro: too many functions have buffers in their arguments or " +
+			"results: a process has at most 1024 of them"}
+	}
+	return &OptionError{"NewFunc", "Buffer", "is where another Func of the same C function has " +
+		"none, or the other way round: use the same types"}
+}
+
+// passBuffers makes those of the argument the coroutine's, which is about to start: all, or none. It
+// returns where they are.
+func (f *Func[A, R]) passBuffers(arg *A) ([]uintptr, error) {
+	offsets := f.spec.Loan.Buffers()
+	if len(offsets) == 0 {
+		return nil, nil
+	}
+	return offsets, bufferStatus(core.PassBuffers(unsafe.Pointer(arg), offsets))
+}
+
+// spawnCarrying has spawn start a coroutine without a task, if it has nothing of its caller's but
+// buffers.
+func (f *Func[A, R]) spawnCarrying(what string, arg *A, spawn func() error) error {
+	if f.spec.Flags&core.Carries == 0 || f.spec.Loan.Borrows() {
+		return cannotLend(what, f.spec.Loan)
+	}
+	buffers, err := f.passBuffers(arg)
+	if err != nil {
+		return err
+	}
+	if err = spawn(); err != nil {
+		core.UnpassBuffers(unsafe.Pointer(arg), buffers)
+	}
+	return err
+}
+
+// took says that the buffers of the result are the caller's.
+func (t *Task[R]) took() {
+	if t.keeper != nil {
+		t.keeper.taken.Store(true)
+	}
+}
+
+// A keeper has the buffers of a Task's result, until a Wait has returned it.
+type keeper struct {
+	taken atomic.Bool
+	ids   []uint64
+}
+
+// keepBuffers sees to it that the buffers of the result, which is there, are freed if the task is
+// dropped before a Wait has returned the result.
+func (t *Task[R]) keepBuffers(offsets []uintptr) {
+	if len(offsets) == 0 {
+		return
+	}
+	k := &keeper{}
+	for _, offset := range offsets {
+		k.ids = append(k.ids, *(*uint64)(unsafe.Add(unsafe.Pointer(&t.result), offset)))
+	}
+	t.keeper = k
+	runtime.AddCleanup(t, func(k *keeper) {
+		if !k.taken.Load() {
+			core.DropBufferIDs(k.ids)
+		}
+	}, k)
+}
