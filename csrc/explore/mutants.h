@@ -147,6 +147,16 @@
 	M(FD_MOVE_UNLOCKED, "fd-both", "FDM1 is left out")                                         \
 	M(FD_SELECT_LOSES, "fd-select", "FDS2 forgets an event for which another case was chosen") \
 	M(FD_SELECT_SENDS, "fd-select", "FDS3 sends the event though another case was chosen")     \
+	M(STREAM_LOOK_FIRST, "stream-waits", "STM3 looks at the word before it sets WAITED")       \
+	M(STREAM_LATE_CLEAR, "stream-writes", "STM4 clears WAITED after the wake")                 \
+	M(STREAM_COUNT_FIRST, "stream-reads", "STM1 counts bytes before they are written")         \
+	M(STREAM_FREE_FIRST, "stream-writes", "STM2 counts bytes before they are read")            \
+	M(STREAM_SILENT_WRITE, "stream-waits", "STM1 tells no reader that waits")                  \
+	M(STREAM_LATE_CODE, "stream-reads", "STM5 stores the code after the bit")                  \
+	M(STREAM_SILENT_CLOSE, "stream-reads", "STM5 wakes nobody")                                \
+	M(STREAM_CASE_ALONE, "stream-select",                                                      \
+	  "the waiter of a stream's case does not share chosen")                                   \
+	M(STREAM_CASE_STAYS, "stream-select", "a select leaves a stream's case in the queue")      \
 	M(FD_SELECT_BLIND, "fd-select", "FDS3 is a load and a store")                              \
 	M(FD_SELECT_STAYS, "fd-select", "FDS4 leaves the registration")                            \
 	M(FD_SELECT_UNLOCKED, "fd-select", "FDS4 is done without the lock")                        \

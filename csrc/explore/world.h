@@ -141,6 +141,7 @@ extern const struct ex_scenario *const scenarios_lend[];
 extern const struct ex_scenario *const scenarios_lent[];
 extern const struct ex_scenario *const scenarios_fd[];
 extern const struct ex_scenario *const scenarios_fd_select[];
+extern const struct ex_scenario *const scenarios_stream[];
 extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];

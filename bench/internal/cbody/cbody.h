@@ -364,4 +364,11 @@ void cb_wake_all(void *arg, void *result);
 int64_t cb_parked(void); /* that have come to their coro_park */
 int64_t cb_woken(void);  /* that have come back from it */
 
+/* ------------------------------------------------------------------------------------ stream.c
+ * cb_stream_echo (arg: a coro_stream *) and cb_stream_echo_fd (arg: a coro_fd) write back what they
+ * read, in blocks of CB_STREAM_BLOCK at most, until the end. */
+#define CB_STREAM_BLOCK 65536
+void cb_stream_echo(void *arg, void *result);
+void cb_stream_echo_fd(void *arg, void *result);
+
 #endif

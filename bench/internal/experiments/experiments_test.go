@@ -386,6 +386,8 @@ func TestWaitsMeasureSomething(t *testing.T) {
 	blockRounds, blockNaps = 100, 200
 	defer func(a int) { ioRequests = a }(ioRequests)
 	ioRequests = 4000
+	defer func(a int) { streamBlocks = a }(streamBlocks)
+	streamBlocks = 50
 	for _, e := range []*harness.Experiment{channels(), synchronization(), timers(),
 		blocking(), inputOutput()} {
 		for _, row := range e.Rows {

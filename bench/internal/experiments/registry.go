@@ -31,6 +31,7 @@ func All(o Options) []*harness.Experiment {
 		bodies(),
 		waiting(),
 		channels(),
+		streams(),
 		synchronization(),
 		timers(),
 		blocking(),
