@@ -1,6 +1,7 @@
 package coro
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -56,6 +57,34 @@ func (f *Func[A, R]) passBuffers(arg *A) ([]uintptr, error) {
 		return nil, nil
 	}
 	return offsets, bufferStatus(core.PassBuffers(unsafe.Pointer(arg), offsets))
+}
+
+// carrying is the Go function f as C bodies call it: the buffers of the argument pass to f, and those
+// of the result to the caller. results is where they are.
+func carrying[A, R any](what string, f func(context.Context, A) (R, error)) (
+	_ func(context.Context, A) (R, error), results []uintptr, _ error,
+) {
+	const most = 4096
+	args, err := bufferWords(what, reflect.TypeFor[A](), most)
+	if err != nil {
+		return nil, nil, err
+	}
+	if results, err = bufferWords(what, reflect.TypeFor[R](), most); err != nil {
+		return nil, nil, err
+	}
+	if len(args)+len(results) == 0 {
+		return f, nil, nil
+	}
+	return func(ctx context.Context, a A) (R, error) {
+		if err := bufferStatus(core.PassBuffers(unsafe.Pointer(&a), args)); err != nil {
+			return *new(R), err
+		}
+		r, err := f(ctx, a)
+		if err == nil {
+			err = bufferStatus(core.PassBuffers(unsafe.Pointer(&r), results))
+		}
+		return r, err
+	}, results, nil
 }
 
 // spawnCarrying has spawn start a coroutine without a task, if it has nothing of its caller's but

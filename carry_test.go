@@ -18,7 +18,7 @@ import (
 type bufferArg struct {
 	Does   int32
 	Buffer coro.Buffer
-	Unused int64
+	ID     int64
 }
 
 type bufferResult struct {
@@ -145,6 +145,40 @@ func TestBuffersThatAreDroppedAreFreed(t *testing.T) {
 	}
 	finish(t, s)
 	allFreed(t, s)
+}
+
+var answersBuffer = coro.MustExportFunc(func(_ context.Context, b coro.Buffer) (coro.Buffer, error) {
+	text, err := b.Bytes()
+	if err != nil {
+		return coro.Buffer{}, err
+	}
+	if string(text) == "stays" {
+		return coro.Buffer{}, b.Free()
+	}
+	return b, b.Append([]byte(" of Go"))
+})
+
+func TestABufferGoesToAGoFunctionAndComesBack(t *testing.T) {
+	s := newScheduler(t)
+	call := func(does int32, text string) bufferResult {
+		r, err := bufferBody.Call(background, s, bufferArg{does, newBuffer(t, s, text),
+			int64(answersBuffer)})
+		require.NoError(t, err)
+		assert.Zero(t, r.Status)
+		return r
+	}
+	text, err := call(testbody.BufferCall, "text").Buffer.Bytes()
+	assert.NoError(t, err)
+	assert.Equal(t, "text of Go", string(text))
+	assert.Equal(t, coro.Buffer{}, call(testbody.BufferCall, "stays").Buffer)
+	call(testbody.BufferNoResult, "text")
+	st := s.Stats().Buffers
+	assert.EqualValues(t, 3, st.Made)
+	assert.EqualValues(t, 2, st.Freed) // all but the first
+	_, err = coro.ExportBody(func(*coro.Coroutine, coro.Buffer) (coro.None, error) {
+		return coro.None{}, nil
+	})
+	assert.ErrorContains(t, err, "has a coro.Buffer")
 }
 
 // Coroutines that never start, since their scheduler is closed, give their buffers back.

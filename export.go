@@ -111,6 +111,10 @@ func newGoFunc[A, R any](
 	}
 	g := &offload.Func{Name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), Arg: arg,
 		Result: res}
+	f, results, err := carrying(what, f)
+	if err != nil {
+		return nil, err
+	}
 	g.Call = func(ctx context.Context, c *core.Call) error {
 		var a A
 		switch {
@@ -130,6 +134,8 @@ func newGoFunc[A, R any](
 			return nil
 		case to != nil && res.Bytes > 0:
 			*(*R)(to) = r
+		default: // nobody wants them
+			core.DropBuffers(unsafe.Pointer(&r), results)
 		}
 		c.End(core.OK, res.Bytes)
 		return nil
@@ -212,6 +218,12 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 	resultBytes, err := inlineBytes("ExportBody", reflect.TypeFor[R]())
 	if err != nil {
 		return 0, err
+	}
+	for _, t := range []reflect.Type{reflect.TypeFor[A](), reflect.TypeFor[R]()} {
+		if offsets, _ := bufferWords("ExportBody", t, InlineBytes); len(offsets) > 0 {
+			return 0, &OptionError{"ExportBody", t, "has a coro.Buffer: C bodies send those to C " +
+				"bodies, to exported functions, and through channels"}
+		}
 	}
 	name := bodyName(f)
 	return addBody(&goBodyType{argBytes, resultBytes,

@@ -4,8 +4,8 @@
 
 #include "base/lock.h"
 
-#define PLACES      (1u << COROI_CARRY_BITS)
-#define PLACES_MOST (PLACES / 2)
+#define CARRY_PLACES      (1u << COROI_CARRY_BITS)
+#define CARRY_PLACES_MOST (CARRY_PLACES / 2)
 
 struct coroi_carry coroi_carry;
 
@@ -13,7 +13,7 @@ struct coroi_carry coroi_carry;
 static struct carry_place {
 	uint64_t fn; /* atomic: release, after the masks */
 	uint8_t arg, result;
-} places[PLACES];
+} places[CARRY_PLACES];
 
 static struct coroi_lock places_lock;
 static uint32_t places_used; /* under the lock */
@@ -26,7 +26,7 @@ static struct carry_place *place_of(coro_fn fn)
 
 	/* acquire; pairs with the release of a place's fn */
 	while ((found = at_load_acq(&places[i].fn)) && found != f)
-		i = (i + 1) % PLACES;
+		i = (i + 1) % CARRY_PLACES;
 	return &places[i];
 }
 
@@ -36,7 +36,7 @@ static int declare_locked(coro_fn fn, uint8_t arg, uint8_t result)
 
 	if (c->fn)
 		return c->arg == arg && c->result == result ? CORO_OK : CORO_EINVAL;
-	if (places_used == PLACES_MOST)
+	if (places_used == CARRY_PLACES_MOST)
 		return CORO_ENOMEM;
 	places_used++;
 	c->arg = arg;

@@ -62,6 +62,18 @@ CORO_BODY(testbody_buffer, struct testbody_buffer_arg, struct testbody_buffer_re
 	case TESTBODY_BUFFER_ABORT:
 		coro_abort();
 		break;
+	case TESTBODY_BUFFER_CALL:
+	case TESTBODY_BUFFER_NO_RESULT:
+		result->buffer = (coro_buffer){0};
+		result->status = arg->does == TESTBODY_BUFFER_CALL
+					 ? coro_call_go((coro_go_id)arg->id, &b, sizeof b,
+							&result->buffer, sizeof result->buffer,
+							NULL)
+					 : coro_call_go((coro_go_id)arg->id, &b, sizeof b, NULL, 0,
+							NULL);
+		if (result->status == CORO_OK && coro_buffer_free(b) != CORO_ESTALE)
+			result->status = CORO_EINVAL;
+		break;
 	case TESTBODY_BUFFER_CHILD:
 	case TESTBODY_BUFFER_DROP:
 		result->status = with_child(&b, arg->does == TESTBODY_BUFFER_CHILD);

@@ -8,17 +8,19 @@
 enum testbody_buffer_does {
 	TESTBODY_BUFFER_RETURN, /* make capitals of it, and return it */
 	TESTBODY_BUFFER_FREE,
-	TESTBODY_BUFFER_FAIL,   /* return it, and fail */
-	TESTBODY_BUFFER_CANCEL, /* wait for the cancel, and return it */
-	TESTBODY_BUFFER_ABORT,  /* return it, and abort */
-	TESTBODY_BUFFER_CHILD,  /* a child of C's does the first */
-	TESTBODY_BUFFER_DROP,   /* the same, and nobody wants the child's result */
+	TESTBODY_BUFFER_FAIL,      /* return it, and fail */
+	TESTBODY_BUFFER_CANCEL,    /* wait for the cancel, and return it */
+	TESTBODY_BUFFER_ABORT,     /* return it, and abort */
+	TESTBODY_BUFFER_CHILD,     /* a child of C's does the first */
+	TESTBODY_BUFFER_CALL,      /* call the Go function with it, and return what that returns */
+	TESTBODY_BUFFER_NO_RESULT, /* the same, without the result */
+	TESTBODY_BUFFER_DROP,      /* the same as of CHILD, and nobody wants the child's result */
 };
 
 struct testbody_buffer_arg {
 	int32_t does;
 	coro_buffer buffer;
-	int64_t unused;
+	int64_t id; /* of the Go function */
 };
 
 struct testbody_buffer_result {
