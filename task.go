@@ -108,7 +108,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		}
 		select {
 		case <-done:
-		case <-ctx.Done():
+		case <-t.endOf(ctx):
 			if !t.borrows {
 				return zero, ctxerr.Of(ctx)
 			}
@@ -124,6 +124,23 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		return zero, ctxerr.Of(ctx)
 	}
 	return t.result, t.err
+}
+
+// endOf is ctx.Done(). If that panics, what borrows has ended before the panic goes on: what the
+// caller has deferred may free the memory.
+func (t *Task[R]) endOf(ctx context.Context) <-chan struct{} {
+	if !t.borrows {
+		return ctx.Done()
+	}
+	asked := false
+	defer func() {
+		if !asked {
+			t.endHere()
+		}
+	}()
+	end := ctx.Done()
+	asked = true
+	return end
 }
 
 // isCaller tells whether the coroutine cannot end before the caller returns.
