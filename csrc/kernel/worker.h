@@ -416,7 +416,7 @@ struct coro_scheduler {
 	uint32_t hosts;
 	uint8_t host_leaves, host_closes;
 	uint32_t failures; /* texts of coroi_fail that nobody has taken; atomic */
-	uint32_t carries; /* some coroutine has carried buffers: carry.h. Atomic */
+	uint32_t carries;  /* some coroutine has carried buffers: carry.h. Atomic */
 };
 
 /* coroi_general - how many workers share their work: those before the dedicated ones. */
