@@ -54,7 +54,7 @@ func newBuffer(s *Scheduler, n int, maker string) (Buffer, core.UsedBuffer, erro
 	if err := makable(s, maker); err != nil {
 		return Buffer{}, core.UsedBuffer{}, err
 	}
-	if err := inRange(maker, n, 0, core.BufferMax); err != nil {
+	if err := inRange(maker, n, 0, mostBytes); err != nil {
 		return Buffer{}, core.UsedBuffer{}, err
 	}
 	if s.closed.Load() {
@@ -161,7 +161,7 @@ func (b Buffer) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func badOffset(what string, off int64) error {
-	return &OptionError{what, off, fmt.Sprintf("the offset must be from 0 to %d", core.BufferMax)}
+	return &OptionError{what, off, fmt.Sprintf("the offset must be from 0 to %d", mostBytes)}
 }
 
 // WriteAt copies into the Buffer, from the byte at off on. As with a file, it becomes longer where
@@ -173,7 +173,7 @@ func (b Buffer) WriteAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer u.Unuse()
-	if off < 0 || off > core.BufferMax-int64(len(p)) {
+	if off < 0 || off > mostBytes-int64(len(p)) {
 		return 0, badOffset("Buffer.WriteAt", off)
 	}
 	if err := lengthen(u, int(off)+len(p), int(off)); err != nil {
@@ -189,7 +189,7 @@ func lengthen(u core.UsedBuffer, n, to int) error {
 		return nil
 	}
 	if n > u.Room() {
-		if u.Grow(min(max(n, had+had/4), core.BufferMax)) != core.OK && u.Grow(n) != core.OK {
+		if u.Grow(min(max(n, had+had/4), mostBytes)) != core.OK && u.Grow(n) != core.OK {
 			return noBuffer(n)
 		}
 	}
@@ -209,7 +209,7 @@ func (b Buffer) Append(p []byte) error {
 	}
 	defer u.Unuse()
 	had := len(u.Bytes())
-	if len(p) > core.BufferMax-had {
+	if len(p) > mostBytes-had {
 		return noBuffer(math.MaxInt)
 	}
 	if err := lengthen(u, had+len(p), 0); err != nil {
@@ -236,7 +236,7 @@ func (b Buffer) Bytes() (p []byte, err error) {
 // its memory. It returns ErrStale, ErrBusy, ErrNoMemory or an *OptionError, and has changed nothing
 // then.
 func (b Buffer) Resize(n int) error {
-	if err := inRange("Buffer.Resize", n, 0, core.BufferMax); err != nil {
+	if err := inRange("Buffer.Resize", n, 0, mostBytes); err != nil {
 		return err
 	}
 	u, err := b.use()
@@ -290,10 +290,13 @@ func (w bufferWriter) Write(p []byte) (int, error) {
 // String names the Buffer, and its length if it is not stale.
 func (b Buffer) String() string { return fmt.Sprintf("buffer %#x, %d bytes", b.id, b.Len()) }
 
+// mostBytes is what a buffer, and an int, can have.
+const mostBytes = min(core.BufferMax, math.MaxInt)
+
 // ------------------------------------------------------------------------------ in verifications
 
 // A buffer's mark is a number of Go's, or the address of the C code that has made it.
-const markOfGo = uintptr(1) << 63
+const markOfGo = ^(^uintptr(0) >> 1)
 
 var bufferMarks atomic.Uint64
 
