@@ -75,3 +75,18 @@ int64_t cb_children_plain(const struct cb_children *a)
 		cb_spin((uint64_t)a->steps);
 	return cb_now_ns() - start;
 }
+
+void cb_buffers(void *arg, void *result)
+{
+	int64_t n = *(int64_t *)arg;
+	int status = CORO_OK;
+
+	(void)result;
+	for (int64_t i = 0; i < n && status == CORO_OK; i++) {
+		coro_buffer b;
+		status = coro_buffer_make(64, &b);
+		if (status == CORO_OK)
+			status = coro_buffer_free(b);
+	}
+	cb_fail(status);
+}

@@ -17,6 +17,7 @@ var (
 	// ChildrenOf; result int64: how long that took, ns
 	Children   = unsafe.Pointer(C.cb_children)
 	CallAsleep = unsafe.Pointer(C.cb_call_asleep) // Asleep
+	Buffers    = unsafe.Pointer(C.cb_buffers)     // int64: how many
 )
 
 // Echo is the addresses of the channels, of int64, between which a body echoes. The end of Requests

@@ -167,12 +167,14 @@ void cb_call_once(void *arg, void *result);
  * the call, and returns how long ago that was; cb_waits has that. cb_children (arg: struct
  * cb_children) spawns n children, CB_CHILDREN at most, and joins them. Each child makes `steps`
  * steps of cb_spin. The result is the time of all that in ns, int64_t. cb_children_plain is the
- * loop without children. One body at a time. */
+ * loop without children. One body at a time. cb_buffers (arg: int64_t) makes and frees that many
+ * buffers of 64 bytes, one after the other. */
 #define CB_CHILDREN 1000
 struct cb_children {
 	int64_t n, steps;
 };
 void cb_children(void *arg, void *result);
+void cb_buffers(void *arg, void *result);
 int64_t cb_children_plain(const struct cb_children *a);
 struct cb_echo {
 	uintptr_t requests, answers;

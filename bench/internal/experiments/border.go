@@ -30,7 +30,8 @@ var borderFewer = 1
 var briefBody []coro.FuncOption
 
 // borderCalls are the rows of Func.Call, and borderCallsBusy those of borderBusy: see
-// border_call.go. borderLent are those of arguments that lend, or are large: see border_lent.go.
+// border_call.go. borderLent are those of arguments that lend, or are large, and of buffers:
+// border_lent.go.
 var borderCalls, borderCallsBusy, borderLent func() []harness.Row
 
 // border is the price of the border between Go and C.
@@ -56,7 +57,8 @@ and a callback until a goroutine has received what the callback sends.
 connections of a client in the same process. children: a body spawns 1000 children of 1 us and joins
 them, in the time that it takes itself, or a loop in C.
 slice: the argument lends 4096 bytes of Go's; of call-n, 64 bytes each. 256 bytes: the argument has
-so many. crowd: 8 goroutines at once, which lend the same memory.`,
+so many. crowd: 8 goroutines at once, which lend the same memory. buffer: one of 64 bytes is made
+and freed by a goroutine, or by a body in C.`,
 		Metrics: borderMetrics,
 		Rows:    list,
 	}

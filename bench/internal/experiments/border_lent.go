@@ -11,7 +11,7 @@ import (
 func init() { borderLent = lentRows }
 
 // lentRows are calls of an empty body whose argument lends memory, or is larger than a record has
-// room for.
+// room for; and buffers that are made and freed.
 func lentRows() []harness.Row {
 	memory := make([]byte, 4096)
 	slice := coro.MustFunc[coro.Bytes, coro.None](cbody.Empty, briefBody...)
@@ -33,7 +33,23 @@ func lentRows() []harness.Row {
 			open: onWorkers(borderWorkers, row.open)}
 		rows = append(rows, c.crowded(borderCrowd))
 	}
-	return rows
+	inC := coro.MustFunc[int64, coro.None](cbody.Buffers)
+	return append(rows,
+		crossing{system: sysCoro, name: "buffer", n: borderTrips,
+			open: onWorkers(1, buffer)}.steady(),
+		crossing{system: sysCoro, name: "buffer in C", n: borderTrips / 100, each: callManyN,
+			open: onWorkers(1, called(inC, callManyN))}.steady())
+}
+
+// buffer is a buffer that Go makes and frees.
+func buffer(s *coro.Scheduler) (op, end func() error, err error) {
+	return func() error {
+		b, err := coro.NewBuffer(s, 64)
+		if err != nil {
+			return err
+		}
+		return b.Free()
+	}, nil, nil
 }
 
 // lentMany is a CallN whose calls borrow a slice each.
