@@ -42,7 +42,8 @@ static struct coroi_descriptor *bare_locked(void)
 	if (d || chunk == COROI_BUFFER_CHUNKS)
 		return d;
 	if (!coroi_buffer_dir[chunk]) {
-		d = coroi_alloc_large(COROI_BUFFER_CHUNK * sizeof *d);
+		/* of the C library: LeakSanitizer looks for addresses there, and in no mapping */
+		d = coroi_alloc(COROI_BUFFER_CHUNK * sizeof *d, 64);
 		if (!d)
 			return NULL;
 		for (uint32_t i = 0; i < COROI_BUFFER_CHUNK; i++) {
