@@ -51,7 +51,7 @@ func (l *Loan) newBlock(arg unsafe.Pointer) bool {
 	}
 	largeBlocks.Add(1)
 	l.large.fn = *(*C.coro_fn)(unsafe.Pointer(&t.Fn))
-	copyBytes(l.large.arg, arg, t.ArgBytes)
+	copyValue(l.large.arg, arg, t.ArgBytes)
 	return true
 }
 
@@ -68,12 +68,6 @@ func (l *Loan) freeBlock() {
 	crossing()
 	C.coroi_release(l.block())
 	l.large = largeArg{}
-}
-
-// copyBytes copies as bytes: C's memory may have old addresses, which a write barrier would look
-// at.
-func copyBytes(to, from unsafe.Pointer, n uintptr) {
-	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 }
 
 // LendLarge is Lend of a coroutine with a large argument or result, whose block C makes. If the

@@ -114,7 +114,7 @@ func (l *Loan) Large() bool { return l.enlarged() != nil }
 
 // Result copies n bytes of the result of a coroutine that has ended with one. The loan is large.
 func (l *Loan) Result(to unsafe.Pointer, n uintptr) {
-	copyBytes(to, l.large.result, n)
+	copyValue(to, l.large.result, n)
 }
 
 // Name gives a failure the function that has failed. f is nil, or what the core has told.
@@ -151,7 +151,7 @@ func (l *Loan) With(pins *runtime.Pinner, lend *Lend) *Loan {
 		own.pins, *pins = *pins, runtime.Pinner{}
 	}
 	if l.terms.Large {
-		copyBytes(unsafe.Pointer(&own.large), lend.payload(), unsafe.Sizeof(own.large))
+		copyValue(unsafe.Pointer(&own.large), lend.payload(), unsafe.Sizeof(own.large))
 		largeBlocks.Add(1)
 	}
 	return own

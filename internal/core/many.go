@@ -50,8 +50,7 @@ func (m Many) Arg(i int) unsafe.Pointer {
 		C.sizeof_struct_coroi_one+uintptr(m.c.arg_at))
 }
 
-// SetArg copies the argument of call i, which holds addresses of Go memory: as bytes, since C's
-// memory has old addresses, which a write barrier would look at.
+// SetArg copies the argument of call i, which holds addresses of Go memory.
 func (m Many) SetArg(i int, arg unsafe.Pointer) {
 	copyValue(m.Arg(i), arg, uintptr(m.c.arg_bytes))
 }

@@ -506,7 +506,8 @@ func (c Chan) PassByCall(send bool, value unsafe.Pointer, bytes uintptr) Status 
 	return Status(p.status)
 }
 
-// copyValue copies a value without pointers.
+// copyValue copies a value as bytes: C's memory may have old addresses, which a write barrier would
+// look at.
 func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 	if bytes == 8 {
 		*(*uint64)(to) = *(*uint64)(from)
