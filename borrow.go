@@ -159,8 +159,8 @@ func (f *Func[A, R]) makeLoan(arg *A) (made bool, _ error) {
 	return own != before, nil
 }
 
-// callBorrowing is Call of a Func that borrows. As long as a lend runs the coroutine, this frame has
-// the pins; a loan has them from then on.
+// callBorrowing is Call of a Func that borrows. As long as a lend runs the coroutine, this frame
+// has the pins; a loan has them from then on.
 func (f *Func[A, R]) callBorrowing(ctx context.Context, s *Scheduler, arg *A) (R, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()

@@ -18,8 +18,8 @@ struct coroi_large_arg {
 /* coroi_large - the body of such a coroutine. arg: a struct coroi_large_arg. */
 void coroi_large(void *arg, void *scratch);
 
-/* coroi_large_block - make the block, whose result is zero, and set the addresses in *a. Returns the
- * block, which is freed by coroi_release. NULL: no memory. */
+/* coroi_large_block - make the block, whose result is zero, and set the addresses in *a. Returns
+ * the block, which coroi_release frees. NULL: no memory. */
 void *coroi_large_block(struct coroi_large_arg *a, size_t arg_bytes, size_t result_bytes);
 
 /*
@@ -28,8 +28,8 @@ void *coroi_large_block(struct coroi_large_arg *a, size_t arg_bytes, size_t resu
  *
  * Cost:    that of coroi_lend_call, of the C library's malloc and free, and of copying.
  * Returns: COROI_LEND_ENDED: the result is copied, if there is one. COROI_LEND_SUSPENDED,
- *          COROI_LEND_CALLS: l->payload is the struct coroi_large_arg, and the block is the caller's
- *          from now on. Another, as coroi_lend_call: nothing was started, nothing is left.
+ *          COROI_LEND_CALLS: l->payload is the struct coroi_large_arg, and the block is the
+ *          caller's from now on. Another, as coroi_lend_call: nothing was started, nothing is left.
  */
 int coroi_large_lend(struct coroi_lend *l, const void *arg, size_t arg_bytes, void *result,
 		     size_t result_bytes);

@@ -167,9 +167,9 @@ static inline struct coroi_descriptor *coroi_buffer_find(uint64_t id)
 
 /* ------------------------------------------------------------------------------------ buffer.c */
 
-/* coroi_buffers_pass - BUF2 of each buffer of a payload: the words that mask names. One that is 0 is
- * none. The payload is the copy that travels. Returns: CORO_OK; CORO_ESTALE,
- * CORO_EBUSY: nothing was changed. coroi_buffers_unpass - the payload was not handed over: the old
+/* coroi_buffers_pass - BUF2 of each buffer of a payload: the words that mask names. One that is 0
+ * is none. The payload is the copy that travels. Returns: CORO_OK; CORO_ESTALE, CORO_EBUSY: nothing
+ * was changed. coroi_buffers_unpass - the payload was not handed over: the old
  * handles are valid again. Thread: any. */
 COROI_COLD int coroi_buffers_pass(void *payload, uint64_t mask);
 COROI_COLD void coroi_buffers_unpass(const void *payload, uint64_t mask);
@@ -235,9 +235,9 @@ static inline void coroi_ledger_give(struct coroi_ledger *l, uint64_t bytes)
 		at_add(&l->used, -bytes);
 }
 
-/* coroi_depot_take - get free descriptors of a class, linked by `next`: *n, and *n is how many there
- * are, one at least. NULL: no memory. coroi_depot_give - n of them come back. Thread: any, also in a
- * door. Blocking: for the depot's lock, and allocation. */
+/* coroi_depot_take - get *n free descriptors of a class, linked by `next`. *n becomes how many there
+ * are, one at least. NULL: no memory. coroi_depot_give - n of them come back. Thread: any, also in
+ * a door. Blocking: for the depot's lock, and allocation. */
 struct coroi_descriptor *coroi_depot_take(uint32_t class, uint32_t *n);
 void coroi_depot_give(struct coroi_descriptor *first, uint32_t class, uint32_t n);
 

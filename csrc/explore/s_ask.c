@@ -22,8 +22,8 @@ static struct {
 
 enum { LENT, PLAIN }; /* kinds of messages */
 
-/* What an ask has come to: bits of ex_reached. LATE: after its deadline or cancel it was answered, or
- * has ended. PARTLY: one of two was answered. LEFT: and, 1 more, the actor has left it. */
+/* What an ask has come to: bits of ex_reached. LATE: after its deadline or cancel it was answered,
+ * or has ended. PARTLY: one of two was answered. LEFT: and, 1 more, the actor has left it. */
 enum { ANSWERED, TAKEN_BACK, ENDED, REFUSED, LATE, PARTLY, LEFT };
 
 /* ----------------------------------------------------------------------------------- behaviours */

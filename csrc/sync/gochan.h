@@ -31,8 +31,8 @@ int coroi_chan_destroy(coro_chan *c);
  * at c. */
 void coroi_chan_release(coro_chan *c);
 
-/* coroi_chan_send_passed - coro_chan_send of a value whose buffers Go has passed. So are the values of
- * the calls below. */
+/* coroi_chan_send_passed - coro_chan_send of a value whose buffers Go has passed. So are the values
+ * of the calls below. */
 int coroi_chan_send_passed(coro_chan *c, const void *value, uint64_t deadline);
 
 /* coroi_chan_send_gowaiter, coroi_chan_recv_gowaiter - coro_chan_send of g's value, coro_chan_recv
