@@ -92,7 +92,7 @@ static inline void coroi_door_enter(struct coroi_worker *w)
  * two stores and a load, or fast paths are not to be taken (`unusual`). The caller then leaves the
  * door and takes its general path. Where doors are exchanges the result is always false: busy was 1
  * to no purpose, and delayed a thief at most. */
-static inline bool coroi_door_try(struct coroi_worker *w)
+static inline __attribute__((always_inline)) bool coroi_door_try(struct coroi_worker *w)
 {
 	at_store_rlx(&w->busy, 1);
 	at_fence_signal();

@@ -164,7 +164,8 @@ static inline bool coroi_timer_armed_locked(struct coroi_worker *w, struct coroi
 }
 
 /* coroi_timer_disarmed_locked - coroi_timer_disarm_locked, the short way. */
-static inline bool coroi_timer_disarmed_locked(struct coroi_worker *w, struct coroi_rec *r)
+static inline __attribute__((always_inline)) bool
+coroi_timer_disarmed_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	if (coroi_unlikely(!coroi_timer_unlinked_locked(w->timers, r)))
 		return false;

@@ -132,14 +132,16 @@ static inline void *coroi_chan_cell(struct coro_chan *c, const struct coroi_end 
 }
 
 /* coroi_chan_passed - a value has passed the end e: a release, after it was written, or read. */
-static inline void coroi_chan_passed(struct coro_chan *c, struct coroi_end *e)
+static inline __attribute__((always_inline)) void coroi_chan_passed(struct coro_chan *c,
+								    struct coroi_end *e)
 {
 	e->at = e->at + 1 == c->capacity ? 0 : e->at + 1;
 	at_bump_rel(&e->passed);
 }
 
 /* coroi_chan_take - WTQ2: coroi_waitq_take of a queue of c. */
-static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct coroi_waitq *q)
+static inline __attribute__((always_inline)) struct coroi_waiter *
+coroi_chan_take(struct coro_chan *c, struct coroi_waitq *q)
 {
 	struct coroi_waiter *x = coroi_waitq_take(q);
 

@@ -303,7 +303,8 @@ static inline void coroi_waitq_put_back(struct coroi_waitq *q, struct coroi_wait
 	coroi_dlist_add_first(q, x);
 }
 
-static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
+static inline __attribute__((always_inline)) struct coroi_waiter *
+coroi_waitq_take(struct coroi_waitq *q)
 {
 	for (struct coroi_waiter *x; (x = q->first);) {
 		uint32_t none = 0;
