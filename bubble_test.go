@@ -5,6 +5,7 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -115,6 +116,7 @@ type objects struct {
 	group       *coro.WaitGroup
 	cond        *coro.Cond
 	inCond      *coro.Mutex
+	stream      *coro.Stream
 }
 
 func newObjects(t *testing.T, s *coro.Scheduler) (o objects) {
@@ -140,6 +142,10 @@ func newObjects(t *testing.T, s *coro.Scheduler) (o objects) {
 	o.inCond, err = coro.NewMutex(s)
 	must(err)
 	o.cond, err = coro.NewCond(o.inCond)
+	must(err)
+	o.stream, err = coro.NewStream(s, 1)
+	must(err)
+	_, err = o.stream.Write([]byte{1})
 	must(err)
 	return o
 }
@@ -172,6 +178,14 @@ func (o objects) waits() []bubbleWait {
 			if unlock := o.inCond.Unlock(); unlock != nil {
 				return unlock
 			}
+			return err
+		}},
+		{"Stream.Read", func(ctx context.Context) error {
+			_, err := o.stream.ReadContext(ctx, make([]byte, 1))
+			return err
+		}},
+		{"Stream.Write", func(ctx context.Context) error {
+			_, err := o.stream.WriteContext(ctx, make([]byte, 1))
 			return err
 		}},
 	}
@@ -232,6 +246,13 @@ func TestInABubbleEachWaitSaysSo(t *testing.T) {
 		})
 	}
 	o.works(t)
+	filter := starting(t, s, streamFlip, o.stream, 1, 0)
+	require.NoError(t, o.stream.CloseWrite())
+	back, err := io.ReadAll(o.stream)
+	require.NoError(t, err)
+	require.Equal(t, flipped([]byte{1}), back)
+	_, err = wait(t, filter)
+	require.NoError(t, err)
 	// the calls' coroutines were canceled, and those that wait go on
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 3 }, "only the tasks are left")
 }
@@ -266,6 +287,42 @@ func TestInABubbleWhatIsThereIsTaken(t *testing.T) {
 	finish(t, s)
 	require.NoError(t, s.Close(soon(t)))
 	synctest.Test(t, func(t *testing.T) { require.NoError(t, s.Close(background)) })
+}
+
+// At a stream, too. A deadline would have a timer of the bubble.
+func TestAStreamInABubble(t *testing.T) {
+	s := newScheduler(t)
+	st := newStream(t, s, 16)
+	require.NoError(t, st.SetDeadline(time.Now().Add(patience)))
+	task := starting(t, s, streamFlip, st, 4, 0)
+	synctest.Test(t, func(t *testing.T) {
+		for _, set := range []func(time.Time) error{
+			st.SetDeadline, st.SetReadDeadline, st.SetWriteDeadline,
+		} {
+			assert.ErrorIs(t, set(time.Time{}), coro.ErrBubble)
+		}
+		n, err := st.Write([]byte("abcd"))
+		assert.NoError(t, err)
+		assert.Equal(t, 4, n)
+	})
+	b := make([]byte, 4)
+	_, err := io.ReadFull(st, b[:3])
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		_, err := st.Read(b[3:])
+		assert.NoError(t, err)
+		assert.NoError(t, st.CloseWrite())
+	})
+	assert.Equal(t, flipped([]byte("abcd")), b)
+	n, err := wait(t, task)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, n)
+	synctest.Test(t, func(t *testing.T) {
+		_, err := st.Read(b)
+		assert.ErrorIs(t, err, io.EOF)
+		assert.NoError(t, st.Close())
+	})
+	finish(t, s)
 }
 
 // A Call that calls Go in a bubble makes the call there, whatever its context.

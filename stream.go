@@ -247,9 +247,13 @@ func (st *Stream) close(writesAlone bool, code core.Status) error {
 
 // SetDeadline sets the deadlines of reads and of writes, as a net.Conn does: calls that go on, and
 // later ones, return os.ErrDeadlineExceeded from then on. The zero time is none. A deadline does
-// not end the wait of a Go body that has begun before. The error is always nil.
+// not end the wait of a Go body that has begun before. It returns nil, and ErrBubble in a bubble of
+// testing/synctest, whose timers end the process where others wait for them.
 func (st *Stream) SetDeadline(t time.Time) error {
-	return errors.Join(st.SetReadDeadline(t), st.SetWriteDeadline(t))
+	if err := st.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return st.SetWriteDeadline(t)
 }
 
 // SetReadDeadline is SetDeadline for reads.
@@ -280,7 +284,7 @@ func errorOfCode(code core.Status, writes bool) error {
 		return ErrCanceled
 	case code == core.TimedOut:
 		return os.ErrDeadlineExceeded
-	case code <= errnoBase && code > errnoBase-4096:
+	case code < errnoBase && code > errnoBase-4096:
 		return syscall.Errno(errnoBase - int(code))
 	}
 	return &StreamError{int32(code)}
@@ -351,6 +355,9 @@ func (d *streamDeadline) bound(ctx context.Context) (context.Context, context.Ca
 }
 
 func (d *streamDeadline) set(at time.Time) error {
+	if err := outside(); err != nil {
+		return err
+	}
 	d.channel()
 	d.mu.Lock()
 	defer d.mu.Unlock()

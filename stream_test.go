@@ -33,6 +33,7 @@ type streamArg struct {
 var (
 	streamFlip   = coro.MustFunc[streamArg, int64](testbody.StreamFlip)
 	streamFails  = coro.MustFunc[streamArg, int64](testbody.StreamFails)
+	streamCloses = coro.MustFunc[streamArg, int64](testbody.StreamCloses)
 	streamReads  = coro.MustFunc[streamArg, int64](testbody.StreamReads)
 	streamWrites = coro.MustFunc[streamArg, int64](testbody.StreamWrites)
 	streamKeeps  = coro.MustFunc[streamArg, int64](testbody.StreamKeeps)
@@ -226,6 +227,34 @@ func TestErrorsPassAStreamAsCodes(t *testing.T) {
 	_, err = st.Write([]byte{1})
 	require.ErrorAs(t, err, &own)
 	assert.EqualValues(t, -70000, own.Code)
+	finish(t, s)
+}
+
+func TestCodesOfCAreErrorsOfGo(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	for _, c := range []struct {
+		code          int64
+		reads, writes error
+	}{
+		{0, io.EOF, io.ErrClosedPipe},
+		{cEclosed, io.ErrClosedPipe, io.ErrClosedPipe},
+		{cEcanceled, coro.ErrCanceled, coro.ErrCanceled},
+		{cEtimedout, os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
+		{-4096 - int64(syscall.EIO), syscall.EIO, syscall.EIO},
+		{cEfailed, &coro.StreamError{Code: cEfailed}, &coro.StreamError{Code: cEfailed}},
+		{-4096, &coro.StreamError{Code: -4096}, &coro.StreamError{Code: -4096}},
+		{-8192, &coro.StreamError{Code: -8192}, &coro.StreamError{Code: -8192}},
+		{-1 << 31, &coro.StreamError{Code: -1 << 31}, &coro.StreamError{Code: -1 << 31}},
+	} {
+		st := newStream(t, s, 10)
+		status, err := wait(t, starting(t, s, streamCloses, st, uint64(-c.code), 0))
+		require.NoError(t, err)
+		require.Zero(t, status)
+		_, err = st.Read(make([]byte, 1))
+		assert.Equal(t, c.reads, err, "%d", c.code)
+		_, err = st.Write(make([]byte, 1))
+		assert.Equal(t, c.writes, err, "%d", c.code)
+	}
 	finish(t, s)
 }
 

@@ -52,6 +52,31 @@ void testbody_stream_fails(void *arg, void *result)
 	coro_stream_close(st, CORO_STREAM_IN | CORO_STREAM_OUT, -70000);
 }
 
+void testbody_stream_closes(void *arg, void *result)
+{
+	const struct testbody_stream *a = arg;
+
+	*(int64_t *)result = coro_stream_close(begin(a), CORO_STREAM_IN | CORO_STREAM_OUT,
+					       (int)-(int64_t)a->bytes);
+}
+
+void testbody_stream_goodbye(void *arg, void *result)
+{
+	coro_stream *st = begin(arg);
+	char buffer[64];
+	int64_t n, *total = result;
+
+	*total = 0;
+	coro_stream_write(st, "goodbye", 7, CORO_FOREVER);
+	coro_stream_close(st, CORO_STREAM_OUT, 0);
+	while ((n = coro_stream_read(st, buffer, sizeof buffer, CORO_FOREVER)) > 0)
+		*total += n;
+	if (n < 0)
+		*total = n;
+	else
+		coro_stream_close(st, CORO_STREAM_IN, 0);
+}
+
 void testbody_stream_reads(void *arg, void *result)
 {
 	const struct testbody_stream *a = arg;

@@ -15,6 +15,13 @@ void testbody_stream_flip(void *arg, void *result);
 /* testbody_stream_fails - read one byte, and close with the code -70000. */
 void testbody_stream_fails(void *arg, void *result);
 
+/* testbody_stream_closes - close both directions with the code -bytes. */
+void testbody_stream_closes(void *arg, void *result);
+
+/* testbody_stream_goodbye - write "goodbye", end that direction, and read all. Result: the number
+ * of bytes, or what a read has returned. */
+void testbody_stream_goodbye(void *arg, void *result);
+
 /* testbody_stream_reads, testbody_stream_writes - read, or write zeros, until a call returns 0 or less. Result:
  * that. */
 void testbody_stream_reads(void *arg, void *result);

@@ -3,6 +3,8 @@
  */
 #include "dense_bodies.h"
 
+#include "coro_io.h"
+
 #include "sync/stream.h"
 
 #include <string.h>
@@ -181,19 +183,103 @@ TEST(stream_frees_its_bytes)
 	}
 }
 
+static const uint32_t directions[3] = {CORO_STREAM_IN, CORO_STREAM_OUT,
+				       CORO_STREAM_IN | CORO_STREAM_OUT};
+
+/* Either end, each direction, each code: the other end is told what it was closed with, the end
+ * itself that it has closed, and what is open goes on. */
+TEST(stream_codes_go_both_ways)
+{
+	static const int codes[] = {
+		0, CORO_ECLOSED, CORO_ECANCELED, CORO_ETIMEDOUT, CORO_OF_ERRNO(5), -77, INT32_MIN};
+
+	for (size_t i = 0; i < 2 * 3 * sizeof codes / sizeof *codes; i++) {
+		coro_stream *here, *there;
+		uint32_t closed = directions[i / 2 % 3];
+		int code = codes[i / 6];
+		bool in = (closed & CORO_STREAM_IN & 3) != 0;
+		bool out = (closed & CORO_STREAM_OUT & 3) != 0;
+		char c = 0;
+		open_stream(8);
+		here = ends[i % 2];
+		there = ends[!(i % 2)];
+		CHECK_EQ(write_now(here, "a", 1), 1);
+		CHECK_EQ(write_now(there, "b", 1), 1);
+		CHECK_EQ(coro_stream_close(here, closed, code), CORO_OK);
+		CHECK_EQ(read_now(there, &c, 1), 1);
+		CHECK_EQ(c, 'a');
+		CHECK_EQ(read_now(there, &c, 1), out ? code : CORO_ETIMEDOUT);
+		CHECK_EQ(write_now(there, "c", 1), in ? (code ? code : CORO_ECLOSED) : 1);
+		CHECK_EQ(write_now(here, "d", 1), out ? CORO_ECLOSED : 1);
+		CHECK_EQ(read_now(here, &c, 1), in ? CORO_ECLOSED : 1);
+		/* The other end closes as well: what it was told stays. */
+		CHECK_EQ(coro_stream_close(there, directions[2], -3), CORO_OK);
+		CHECK_EQ(read_now(there, &c, 1), CORO_ECLOSED);
+		CHECK_EQ(write_now(here, "e", 1), out ? CORO_ECLOSED : -3);
+		free_stream();
+	}
+}
+
+/* Either end is given up first, with nothing, one direction or both closed before, with and without
+ * bytes on their way. */
+TEST(stream_is_freed_in_each_order)
+{
+	for (int i = 0; i < 2 * 4 * 2; i++) {
+		coro_stream *first, *last;
+		int closed = i / 2 % 4, written = i / 8;
+		char c[8];
+		open_stream(8);
+		first = ends[i % 2];
+		last = ends[!(i % 2)];
+		if (written) {
+			CHECK_EQ(write_now(first, "abc", 3), 3);
+			CHECK_EQ(write_now(last, "xyz", 3), 3);
+		}
+		if (closed)
+			CHECK_EQ(coro_stream_close(first, directions[closed - 1], -9), CORO_OK);
+		CHECK_EQ(coro_stream_free(first), CORO_OK);
+		if (written)
+			CHECK_EQ(read_now(last, c, 8), 3);
+		CHECK_EQ(read_now(last, c, 8), closed & 2 ? -9 : CORO_ECANCELED);
+		CHECK_EQ(write_now(last, "d", 1), closed & 1 ? -9 : CORO_ECANCELED);
+		CHECK_EQ(coro_stream_free(last), CORO_OK);
+	}
+}
+
+/* Each direction has its own bytes: either first write fails, and the same write is done later. */
 TEST(stream_without_memory)
 {
 	char c;
 
 	fail_alloc = 0;
 	CHECK_EQ(coro_stream_new(&ends[0], &ends[1], 8), CORO_ENOMEM);
-	fail_alloc = -1;
-	open_stream(8);
+	for (int i = 0; i < 4; i++) {
+		int *fails = i / 2 ? &fail_map : &fail_alloc;
+		open_stream(i / 2 ? 100000 : 8);
+		for (int k = 0; k < 2; k++) {
+			coro_stream *from = ends[i % 2 != k], *to = ends[i % 2 == k];
+			*fails = 0;
+			CHECK_EQ(write_now(from, "abc", 3), CORO_ENOMEM);
+			*fails = 0;
+			CHECK_EQ(coro_stream_write(from, "abc", 3, CORO_FOREVER), CORO_ENOMEM);
+			CHECK_EQ(read_now(to, &c, 1), CORO_ETIMEDOUT);
+			CHECK_EQ(write_now(from, "abc", 3), 3);
+			CHECK_EQ(read_now(to, &c, 1), 1);
+			*fails = 0; /* no later write allocates */
+			CHECK_EQ(write_now(from, "defghi", 6), 6);
+			CHECK_EQ(coro_stream_close(from, CORO_STREAM_OUT, 0), CORO_OK);
+			CHECK_EQ(coro_stream_close(to, CORO_STREAM_IN, 0), CORO_OK);
+			CHECK_EQ(*fails, 0);
+			*fails = -1;
+		}
+		free_stream();
+	}
+	open_stream(8); /* nothing was written: the end needs no bytes */
 	fail_alloc = 0;
 	CHECK_EQ(write_now(ends[0], "abc", 3), CORO_ENOMEM);
-	fail_alloc = -1;
-	CHECK_EQ(read_now(ends[1], &c, 1), CORO_ETIMEDOUT);
-	CHECK_EQ(write_now(ends[0], "abc", 3), 3);
+	CHECK_EQ(coro_stream_close(ends[0], CORO_STREAM_OUT, -9), CORO_OK);
+	CHECK_EQ(read_now(ends[1], &c, 1), -9);
+	CHECK_EQ(write_now(ends[0], "abc", 3), CORO_ECLOSED);
 	free_stream();
 }
 
@@ -280,6 +366,18 @@ static void check_waits(coro_scheduler *s, bool dense)
 	body(s, writes_many, CORO_FOREVER - 1, dense);
 	CHECK_EQ(result_in(s), -9);
 	free_stream();
+
+	open_stream(16); /* the other end is given up */
+	body(s, reads_one, CORO_FOREVER, dense);
+	CHECK_EQ(coro_stream_free(ends[1]), CORO_OK);
+	CHECK_EQ(result_in(s), CORO_ECANCELED);
+	CHECK_EQ(coro_stream_free(ends[0]), CORO_OK);
+	open_stream(16);
+	body(s, writes_many, CORO_FOREVER, dense);
+	CHECK_EQ(coro_stream_free(ends[1]), CORO_OK);
+	CHECK_EQ(result_in(s), 16);
+	CHECK_EQ(write_now(ends[0], got, 1), CORO_ECANCELED);
+	CHECK_EQ(coro_stream_free(ends[0]), CORO_OK);
 
 	for (int code = 0; code > -10; code -= 9) {
 		open_stream(16);
