@@ -90,11 +90,15 @@ func (st *Stream) made() *keptStream {
 	return st.kept
 }
 
-// Address is C's end, a coro_stream *, as an argument of C bodies, of any scheduler. It is good
-// until C calls coro_stream_free, or until Free; it is 0 after Free.
-func (st *Stream) Address() uintptr {
+// A StreamEnd is C's end of a Stream, as C bodies know it: a coro_stream *. It may be an argument of
+// theirs, or part of one. 0 is none.
+type StreamEnd uintptr
+
+// Address is C's end, for C bodies of any scheduler. It is good until C calls coro_stream_free, or
+// until Free; it is 0 after Free.
+func (st *Stream) Address() StreamEnd {
 	defer runtime.KeepAlive(st)
-	return st.made().Address()
+	return StreamEnd(st.made().Address())
 }
 
 // Free gives the stream back, when no C body will use it any more, though none has called

@@ -26,7 +26,7 @@ import (
 
 // streamArg is struct testbody_stream.
 type streamArg struct {
-	stream      uintptr
+	stream      coro.StreamEnd
 	bytes, slow uint64
 }
 

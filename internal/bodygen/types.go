@@ -97,6 +97,9 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	case dwarf.TagBaseType:
 		return baseType(t, at)
 	case dwarf.TagPointerType:
+		if isOfCoro(plain(t.typ()), "coro_stream") {
+			return g.ofCoro("coro.StreamEnd", 8), nil
+		}
 		return goType{text: "uintptr", size: 8, align: 8, comment: cText(t)}, nil
 	case dwarf.TagArrayType:
 		return g.arrayType(t, at)
@@ -105,6 +108,8 @@ func (g *generator) goType(t *die, at spot, alias string) (goType, error) {
 	case dwarf.TagStructType:
 		if isLent(t) {
 			return g.sliceType(t, at)
+		} else if isOfCoro(t, "coro_buffer") {
+			return g.ofCoro("coro.Buffer", 8), nil
 		}
 		return g.structType(t, at, alias)
 	case dwarf.TagUnionType:
@@ -149,24 +154,35 @@ var coroTypes = map[string]string{
 // coroType is the Go type of a typedef of coro.h that package coro has a type for.
 func (g *generator) coroType(t *die) (goType, bool) {
 	name := coroTypes[t.name()]
-	file, _ := t.place()
 	number := underlying(t)
-	if name == "" || !isCoro(file) || number == nil || number.Tag != dwarf.TagBaseType {
+	if name == "" || !isOfCoro(t, t.name()) || number == nil || number.Tag != dwarf.TagBaseType {
 		return goType{}, false
 	}
+	return g.ofCoro(name, number.number(dwarf.AttrByteSize)), true
+}
+
+// isOfCoro tells whether t is what a header of coro calls so.
+func isOfCoro(t *die, name string) bool {
+	if t == nil || t.name() != name {
+		return false
+	}
+	file, _ := t.place()
+	return isCoro(file)
+}
+
+// ofCoro is a type of package coro, or actorc.
+func (g *generator) ofCoro(name string, size int64) goType {
 	if strings.HasPrefix(name, "actorc.") {
 		g.usesActors = true
 	} else {
 		g.usesCoro = true
 	}
-	size := number.number(dwarf.AttrByteSize)
-	return goType{text: name, size: size, align: size}, true
+	return goType{text: name, size: size, align: size}
 }
 
 // isLent tells of the structs that coro_bytes and CORO_SLICE are.
 func isLent(t *die) bool {
-	file, _ := t.place()
-	return t.name() == "coro_bytes" && isCoro(file) ||
+	return isOfCoro(t, "coro_bytes") ||
 		strings.HasPrefix(t.name(), "coro_slice_of_")
 }
 
