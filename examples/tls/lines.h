@@ -2,7 +2,7 @@
 #ifndef LINES_H
 #define LINES_H
 
-#include "coro_io.h"
+#include "coro.h"
 
 /* Bytes of the longest line, with its end. */
 #define LINE_BYTES 4096

@@ -1,23 +1,16 @@
 // Command tls joins TLS connections, which are Go's, to a protocol engine in C.
 //
 // A *tls.Conn has no descriptor that C could read and write: Go's code encrypts and decrypts. So
-// join.go makes a socket pair. One end is for the C coroutine (lines.c), which reads and writes as
+// join.go makes a coro.Stream. One end is for the C coroutine (lines.c), which reads and writes as
 // if it were the connection. Two goroutines copy between the other end and the TLS connection.
 //
-// It is for engines that are worth it. A request of 60 bytes and its answer take, by go test
-// -bench . in this folder, with the client in the same process (medians of three runs, AMD EPYC,
-// 2 CPUs that others used too, 2026-11-25):
+// It is for engines that are worth it: a request wakes two goroutines, one for each direction, and
+// the coroutine's worker. Go alone wakes one goroutine. go test -bench . in this folder compares
+// the two, with the client in the same process.
 //
-//	                   Go answers    C answers, joined
-//	one connection     26 µs         59 µs
-//	64 connections     22 µs         53 µs, with one worker 43 µs
+// To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
-// On a busier machine the join took up to four times as long as Go alone. A request wakes two
-// goroutines, one for each direction, and the coroutine's worker. Go alone wakes one goroutine.
-//
-// To use it in a module of your own, copy the folder, and write the headers beside the C file with
-//
-//	go run github.com/organzine/coro/cmd/coro header coro_io.h
+//	go run github.com/organzine/coro/cmd/coro header
 package main
 
 // The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
@@ -42,8 +35,8 @@ import (
 	"github.com/organzine/coro"
 )
 
-// upperLines is the engine. It closes its descriptor.
-var upperLines = coro.MustFunc[coro.FD, uint64](unsafe.Pointer(&C.upper_lines_body))
+// upperLines is the engine. It gives up its end of the stream.
+var upperLines = coro.MustFunc[coro.StreamEnd, uint64](unsafe.Pointer(&C.upper_lines_body))
 
 // lineBytes is the longest line.
 const lineBytes = C.LINE_BYTES
@@ -86,18 +79,8 @@ func run(ctx context.Context) (err error) {
 
 // serve has a coroutine of s answer the lines that come from conn. It returns when conn is closed.
 func serve(s *coro.Scheduler, conn *tls.Conn) error {
-	engine, wait, err := join(conn)
-	if err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	fd, err := s.Adopt(engine)
-	if err != nil {
-		return errors.Join(err, engine.Close(), wait())
-	}
-	if err := upperLines.Spawn(s, fd); err != nil {
-		return errors.Join(err, fd.Close(), wait())
-	}
-	return wait()
+	_, err := join(conn, s, upperLines)
+	return err
 }
 
 func ask(client *tls.Config, at net.Addr, lines ...string) error {

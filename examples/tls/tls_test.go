@@ -26,6 +26,7 @@ import (
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/corotest"
+	"github.com/organzine/coro/internal/testbody"
 )
 
 // patience is how long a test waits for an event that must come. No passing test waits that long.
@@ -101,6 +102,13 @@ func joined(t testing.TB, s *coro.Scheduler) (*tls.Conn, <-chan error) {
 	return connect(t, func(conn *tls.Conn) error { return serve(s, conn) })
 }
 
+// goodbye is an engine that writes "goodbye", ends that direction, and reads all. Its result is how
+// many bytes it has read, or a status.
+var goodbye = coro.MustFunc[coro.StreamEnd, int64](testbody.StreamGoodbye)
+
+// fails is an engine that reads one byte, and fails with a code of its own.
+var fails = coro.MustFunc[coro.StreamEnd, int64](testbody.StreamFails)
+
 // outcome is what has become of the connection.
 func outcome(t testing.TB, served <-chan error) error {
 	t.Helper()
@@ -169,20 +177,12 @@ func TestTheEngineClosesFirst(t *testing.T) {
 // The engine ends its sending, and goes on reading.
 func TestTheEngineEndsOneWay(t *testing.T) {
 	verifyNone(t)
-	read := make(chan string, 1)
+	s := scheduler(t)
+	read := make(chan int64, 1)
 	conn, served := connect(t, func(conn *tls.Conn) error {
-		engine, wait, err := join(conn)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(engine, "goodbye")
-		assert.NoError(t, err)
-		assert.NoError(t, engine.CloseWrite())
-		text, err := io.ReadAll(engine)
-		assert.NoError(t, err)
-		read <- string(text)
-		assert.NoError(t, engine.Close())
-		return wait()
+		n, err := join(conn, s, goodbye)
+		read <- n
+		return err
 	})
 	got, err := io.ReadAll(conn)
 	assert.NoError(t, err)
@@ -190,8 +190,55 @@ func TestTheEngineEndsOneWay(t *testing.T) {
 	_, err = io.WriteString(conn, "and still this")
 	assert.NoError(t, err)
 	assert.NoError(t, conn.CloseWrite())
-	assert.Equal(t, "and still this", <-read)
+	assert.EqualValues(t, len("and still this"), <-read)
 	assert.NoError(t, outcome(t, served))
+}
+
+// The engine fails, and the peer neither sends nor ends any more.
+func TestTheEngineFails(t *testing.T) {
+	verifyNone(t)
+	s := scheduler(t)
+	conn, served := connect(t, func(conn *tls.Conn) error {
+		_, err := join(conn, s, fails)
+		return err
+	})
+	_, err := io.WriteString(conn, "x")
+	require.NoError(t, err)
+	_, _ = io.ReadAll(conn)
+	var failed *coro.StreamError
+	require.ErrorAs(t, outcome(t, served), &failed)
+	assert.EqualValues(t, -70000, failed.Code)
+}
+
+// An engine that reads hears that the connection has failed, and by what.
+func TestTheEngineHearsOfAnError(t *testing.T) {
+	verifyNone(t)
+	s := scheduler(t)
+	read := make(chan int64, 1)
+	conn, served := connect(t, func(conn *tls.Conn) error {
+		n, err := join(conn, s, goodbye)
+		read <- n
+		return err
+	})
+	_, err := io.ReadFull(conn, make([]byte, len("goodbye")))
+	require.NoError(t, err)
+	tcp := conn.NetConn().(*net.TCPConn)
+	require.NoError(t, tcp.SetLinger(0))
+	require.NoError(t, tcp.Close())
+	assert.ErrorIs(t, outcome(t, served), syscall.ECONNRESET)
+	assert.EqualValues(t, -4096-int64(syscall.ECONNRESET), <-read, "CORO_OF_ERRNO(ECONNRESET)")
+}
+
+// A scheduler that is closed starts no engine, and nothing is left open.
+func TestAClosedSchedulerStartsNoEngine(t *testing.T) {
+	verifyNone(t)
+	s, err := coro.New()
+	require.NoError(t, err)
+	require.NoError(t, s.Close(t.Context()))
+	conn, served := joined(t, s)
+	assert.ErrorIs(t, outcome(t, served), coro.ErrClosed)
+	_, err = io.ReadAll(conn)
+	assert.NoError(t, err, "TLS has ended rightly")
 }
 
 // The peer goes without a word of TLS, while the engine waits for it.
@@ -247,7 +294,7 @@ func TestTheSchedulerIsClosed(t *testing.T) {
 }
 
 // A request of 60 bytes and its answer, over TLS: answered by Go directly, and by the C engine
-// behind a socket pair.
+// behind a Stream.
 func BenchmarkRequest(b *testing.B) {
 	direct := func(conn *tls.Conn) error {
 		defer conn.Close()
