@@ -76,6 +76,10 @@ a tree of 200000 nodes, 81 deep: sum right true
 
 	"recipes/tokenizer": "16800000 bytes: 2100000 words, 1200000 numbers, 1200000 signs\n",
 	"recipes/matrix":    "512 by 512 numbers in blocks of 64: trace 31716187\n",
+	"recipes/rows":      "59405 of 300000 rows, as many as Go finds true, the first: 17,Oslo,17\n",
+	"recipes/fanout":    "9200000 bytes are 12266668 in base64, the same as in Go true\n",
+	"recipes/frames": "20000 frames with 22200505 bytes, then: a frame has more than 1048576 bytes: " +
+		"coro: the other end of the stream has failed: code -10001\n",
 }
 
 func TestExamplesPrintTheirResults(t *testing.T) {
