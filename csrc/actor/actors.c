@@ -102,6 +102,8 @@ int coroi_check_kind(const coro_actor_kind *kind)
 	return kind && (!kind->size || kind->size == sizeof *kind) && kind->behave &&
 			       kind->batch <= COROI_HAND && kind->room <= CORO_ROOM_MAX &&
 			       !(kind->flags & ~CORO_ACTOR_BRIEF) &&
+			       !(kind->buffers >> CORO_CARRY_BYTES / 8) &&
+			       !(kind->answer_buffers >> CORO_MESSAGE_BYTES / 8) &&
 			       (!kind->idle || kind->idle >= CORO_IDLE_MIN)
 		       ? CORO_OK
 		       : CORO_EINVAL;

@@ -65,7 +65,8 @@ enum {
 	COROI_P_BOUND = 2, /* with SIDE */
 	COROI_P_IDLE = 4,  /* the kind has an idle time */
 	COROI_P_PINNED = 8,
-	COROI_P_BRIEF = 16, /* of the kind at the spawn: its turns may run where its sender is */
+	COROI_P_BRIEF = 16,   /* of the kind at the spawn: its turns may run where its sender is */
+	COROI_P_CARRIES = 32, /* the kind has words of buffers */
 	/* From here on the worker that it is pinned to. */
 	COROI_P_WORKER_SHIFT = 8,
 };
@@ -404,13 +405,46 @@ static inline void coroi_set_head(struct coro_message *m, uint32_t kind, uint8_t
 
 /* Flags of a message. */
 enum {
-	COROI_M_BLOCK = 1,   /* it owns a block */
-	COROI_M_DRAIN = 2,   /* no message for the behaviour: the actor ends here */
-	COROI_M_ASK = 4,     /* words[4] and [5] say who waits for an answer */
-	COROI_M_CREDIT = 8,  /* it has a space in a bounded mailbox */
-	COROI_M_URGENT = 16, /* it overtakes */
-	COROI_M_LENDS = 32,  /* it asks, and the asker lends: see ask.c */
+	COROI_M_BLOCK = 1,    /* it owns a block */
+	COROI_M_DRAIN = 2,    /* no message for the behaviour: the actor ends here */
+	COROI_M_ASK = 4,      /* words[4] and [5] say who waits for an answer */
+	COROI_M_CREDIT = 8,   /* it has a space in a bounded mailbox */
+	COROI_M_URGENT = 16,  /* it overtakes */
+	COROI_M_LENDS = 32,   /* it asks, and the asker lends: see ask.c */
+	COROI_M_CARRIES = 64, /* it has buffers: see carries.c */
 };
+
+/* words[5] of a message that asks, or carries; and so the second word of who waits for an answer.
+ * From the lowest bit: the number of a question, or the kind of the answer as a message; which
+ * words of the message have buffers; which of the answer; COROI_BY_CALL: the first of the two words
+ * is a question. A question that is asked again each 100 ns has numbers for 7 years. */
+#define COROI_ASK_NUMBER    ((UINT64_C(1) << 51) - 1)
+#define COROI_CARRIES_SHIFT 51
+#define COROI_ANSWERS_SHIFT 57
+#define COROI_CARRY_WORDS   UINT64_C(63)
+#define COROI_BY_CALL       (UINT64_C(1) << 63)
+
+/* coroi_carried - which of the first `bytes` have buffers, by the bits that stand at `shift`. */
+static inline uint64_t coroi_carried(uint64_t bits, unsigned shift, size_t bytes)
+{
+	return bits >> shift & COROI_CARRY_WORDS & ((UINT64_C(1) << bytes / 8) - 1);
+}
+
+/* coroi_carries_here - where messages to the actor have buffers, and its answers, in the bits of
+ * words[5]; 0: it has ended. Thread: on a worker of `all`, or in a visit. coroi_carries_of - the
+ * same for any thread. Returns: CORO_OK and *out, or as coroi_visit_begin. */
+COROI_COLD uint64_t coroi_carries_here(struct coroi_actors *all, const struct coroi_place *a,
+				       coro_actor to);
+COROI_COLD int coroi_carries_of(const struct coroi_place *a, coro_actor to, uint64_t *out);
+
+/* coroi_carry_into - BUF2 of the buffers of m, which is filled in; bits: as of coroi_carries_of.
+ * Returns: CORO_OK; CORO_EINVAL, CORO_EBUSY: nothing was passed. coroi_carry_back - m is not sent,
+ * or was taken back unseen: the sender owns its buffers as before. coroi_carry_end - m is dead: its
+ * buffers are freed. coroi_carry_pass - BUF2 of a payload's copy; returns as coroi_carry_into. */
+COROI_COLD int coroi_carry_into(struct coro_message *m, uint64_t bits);
+COROI_COLD void coroi_carry_back(struct coro_message *m);
+COROI_COLD void coroi_carry_end(struct coro_message *m);
+COROI_COLD int coroi_carry_pass(void *copy, uint64_t mask);
 
 /* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is
  * NULL, to nobody: the memory is about to go. */
@@ -467,14 +501,20 @@ int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_act
  * in a bounded mailbox. */
 struct coroi_asks {
 	uint64_t words[2];
+	uint64_t carried; /* out: which words of the message have buffers */
 };
 int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
-		      const struct coroi_asks *ask, bool lends, uint64_t deadline);
-int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes);
+		      struct coroi_asks *ask, bool lends, uint64_t deadline);
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes,
+		    uint64_t buffers);
 
-/* coroi_write - fill m in. */
+/* coroi_write - fill m in. coroi_write_for - the same for a user's message to an actor, with its
+ * buffers. Thread: as coroi_carries_here. Returns: CORO_OK, CORO_EINVAL, CORO_EBUSY, CORO_ESTALE. */
 void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
 		 size_t bytes);
+int coroi_write_for(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
+		    struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		    size_t bytes);
 
 /* -------------------------------------------------------------------------- side tables, side.c */
 

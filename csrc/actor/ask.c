@@ -6,7 +6,7 @@
  * brings the answer; or a question, and its number. A question is where a caller of coro_actor_ask
  * and its like waits.
  *
- *      question's state   number:61 | FREE, WAITS, BEGUN, WRITTEN or ANSWERED
+ *      question's state   number:51 | FREE, WAITS, BEGUN, WRITTEN or ANSWERED
  *
  *   ASK1  asker: take a free question; its state = the number, WAITS. Then send, which releases it
  *   ASK2  turn, before a call of the behaviour, and who buries, before the hook: a message that
@@ -45,18 +45,21 @@
 
 #include "base/copy.h"
 #include "base/sys.h"
+#include "buffer/buffer.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { FREE, WAITS, BEGUN, WRITTEN, ANSWERED };
-#define STATES  8u
-#define BY_CALL (UINT64_C(1) << 63) /* in the second word: the first is a question */
+#define STATES 8u
 
 struct question {
 	coro_sem wake;
 	uint64_t state; /* atomic */
 	int status;     /* CORO_OK, CORO_ENDED */
+	/* Of a message that lends and carries: which words, and the asker's payload. */
+	uint64_t carried;
+	const void *payload;
 	coro_answer answer;
 	struct question *next;   /* of the free ones */
 	struct question *lead;   /* ASK6; NULL: it waits alone */
@@ -112,6 +115,7 @@ static bool questions_get(struct question **q, size_t n)
 	}
 	for (size_t i = 0; i < k; i++) {
 		q[i]->lead = NULL;
+		q[i]->carried = 0;
 		at_add(&q[i]->state, WAITS);
 	}
 	if (k == n)
@@ -122,7 +126,7 @@ static bool questions_get(struct question **q, size_t n)
 
 static struct question *question_of(const struct coro_message *m, uint64_t *number)
 {
-	*number = m->words[5] & ~BY_CALL;
+	*number = m->words[5] & COROI_ASK_NUMBER;
 	return (struct question *)(uintptr_t)m->words[4];
 }
 
@@ -185,6 +189,8 @@ static bool question_take_back(struct question *c, unsigned *was)
 	bool taken = state % STATES == WAITS && at_cas(&c->state, &state, state - WAITS + FREE);
 
 	*was = (unsigned)(state % STATES);
+	if (coroi_unlikely(taken && c->carried))
+		coroi_buffers_reclaim(c->payload, c->carried);
 	return taken;
 }
 
@@ -390,10 +396,17 @@ static int question_send(struct question *c, const coro_actor_turn *turn, coro_a
 			 uint32_t kind, const void *payload, size_t bytes, bool lends,
 			 uint64_t deadline)
 {
-	const struct coroi_asks ask = {{(uintptr_t)c, BY_CALL | at_load_rlx(&c->state) / STATES}};
+	struct coroi_asks ask = {{(uintptr_t)c, COROI_BY_CALL | at_load_rlx(&c->state) / STATES},
+				 0};
 	int status = turn ? enter_table(c, turn->self, to) : CORO_OK;
 
-	return status ? status : coroi_send_asking(to, kind, payload, bytes, &ask, lends, deadline);
+	if (!status)
+		status = coroi_send_asking(to, kind, payload, bytes, &ask, lends, deadline);
+	if (coroi_unlikely(lends && ask.carried)) {
+		c->carried = ask.carried;
+		c->payload = payload;
+	}
+	return status;
 }
 
 static int ask(const char *call, coro_actor to, uint32_t kind, const void *payload, size_t bytes,
@@ -508,17 +521,28 @@ int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_
 		return CORO_ESTALE;
 	if (coroi_owner_of(a) != coroi_owner_of(back))
 		return CORO_EPERM;
-	const struct coroi_asks ask = {{asker, answer_kind}};
+	struct coroi_asks ask = {{asker, answer_kind}, 0};
 	return coroi_send_asking(to, kind, payload, bytes, &ask, false, 0);
 }
 
 /* answer - answer the one that the two words name. */
 static int answer_to(const uint64_t *words, const void *payload, size_t bytes)
 {
-	if (words[1] & BY_CALL)
-		return question_answer((struct question *)(uintptr_t)words[0], words[1] & ~BY_CALL,
-				       CORO_OK, payload, bytes);
-	return coroi_send_back(words[0], (uint32_t)words[1], payload, bytes);
+	uint64_t buffers = coroi_carried(words[1], COROI_ANSWERS_SHIFT, bytes), copy[6];
+	int status = CORO_OK;
+
+	if (!(words[1] & COROI_BY_CALL))
+		return coroi_send_back(words[0], (uint32_t)words[1], payload, bytes, buffers);
+	if (coroi_unlikely(buffers)) {
+		payload = memcpy(copy, payload, bytes);
+		if ((status = coroi_carry_pass(copy, buffers)))
+			return status;
+	}
+	status = question_answer((struct question *)(uintptr_t)words[0],
+				 words[1] & COROI_ASK_NUMBER, CORO_OK, payload, bytes);
+	if (coroi_unlikely(status && buffers))
+		coroi_buffers_unpass(copy, buffers);
+	return status;
 }
 
 int coro_message_answer(coro_message *m, const void *payload, size_t bytes)
@@ -526,7 +550,7 @@ int coro_message_answer(coro_message *m, const void *payload, size_t bytes)
 	if (!m || !(m->flags_ & COROI_M_ASK) || bytes > CORO_MESSAGE_BYTES || (bytes && !payload))
 		return CORO_EINVAL;
 	int status = answer_to(&m->words[4], payload, bytes);
-	if (status != CORO_ENOMEM)
+	if (status == CORO_OK || status == CORO_ESTALE)
 		m->flags_ &= (uint8_t) ~(COROI_M_ASK | COROI_M_LENDS);
 	return status;
 }
@@ -549,15 +573,15 @@ int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes
 
 void coroi_unanswered(struct coro_message *m)
 {
-	uint64_t word = m->words[5];
+	uint64_t number = m->words[5] & COROI_ASK_NUMBER;
 
 	m->flags_ &= (uint8_t) ~(COROI_M_ASK | COROI_M_LENDS);
-	if (word & BY_CALL)
-		(void)question_answer((struct question *)(uintptr_t)m->words[4], word & ~BY_CALL,
-				      CORO_ENDED, NULL, 0);
+	if (m->words[5] & COROI_BY_CALL)
+		(void)question_answer((struct question *)(uintptr_t)m->words[4], number, CORO_ENDED,
+				      NULL, 0);
 	else
-		while (coroi_send_back(m->words[4], CORO_MESSAGE_UNANSWERED, &word, sizeof word) ==
-		       CORO_ENOMEM)
+		while (coroi_send_back(m->words[4], CORO_MESSAGE_UNANSWERED, &number, sizeof number,
+				       0) == CORO_ENOMEM)
 			if (coro_yield()) /* others end meanwhile */
 				break;
 }

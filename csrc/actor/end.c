@@ -45,6 +45,8 @@ void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		if (hook)
 			hook(&(coro_dead_letter){.to = to, .message = m, .cause = cause});
 	}
+	if (coroi_unlikely(m->flags_ & COROI_M_CARRIES))
+		coroi_carry_end(m);
 	coroi_drop(coroi_place_of(to), m);
 	if (h)
 		coroi_message_put(coroi_hand_of(coroi_here()), m);

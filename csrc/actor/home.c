@@ -54,7 +54,8 @@ COROI_COLD bool coroi_go_home(struct coroi_place *a, coro_actor ref)
 	struct coroi_hand *h = coroi_hand_of(w);
 	struct coroi_home *e = coroi_home_of(h, ref);
 
-	if (h->dedicated || coroi_has(a, COROI_P_IDLE | COROI_P_PINNED | COROI_P_BOUND) ||
+	if (h->dedicated ||
+	    coroi_has(a, COROI_P_IDLE | COROI_P_PINNED | COROI_P_BOUND | COROI_P_CARRIES) ||
 	    !coroi_task_keep(w))
 		return false;
 	uint8_t most = at_load_rlx(&h->skips_most);

@@ -322,12 +322,15 @@ int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void 
 		status = CORO_ENOMEM;
 	}
 	if (m) {
-		coroi_write(m, kind, 0, payload, bytes);
-		coroi_visit_count(&v, 1);
-		status = send_later(v.all, a, to,
-				    ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1, m, out);
+		uint64_t due = ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1;
+		status = coroi_write_for(v.all, a, to, m, kind, 0, payload, bytes);
+		if (!status) {
+			coroi_visit_count(&v, 1);
+			if ((status = send_later(v.all, a, to, due, m, out)))
+				coroi_visit_count(&v, -1u);
+		}
 		if (status) {
-			coroi_visit_count(&v, -1u);
+			coroi_carry_back(m);
 			coroi_visit_put(&v, m);
 		}
 	}
@@ -368,6 +371,7 @@ int coro_actor_take_back(const coro_later *later)
 	struct coro_message *m = later_take_back(&v.all->clock, a, later);
 	if (m) {
 		at_add(&v.all->taken_back, 1);
+		coroi_carry_back(m);
 		coroi_drop(a, m);
 		coroi_visit_put(&v, m);
 	}

@@ -63,7 +63,8 @@ struct coroi_actors *coroi_actors_of(struct coro_scheduler *s)
 static uint64_t flags_of(const coro_actor_kind *kind, uint32_t pin)
 {
 	uint64_t flags = (kind->idle ? COROI_P_IDLE : 0) |
-			 (kind->flags & CORO_ACTOR_BRIEF ? COROI_P_BRIEF : 0);
+			 (kind->flags & CORO_ACTOR_BRIEF ? COROI_P_BRIEF : 0) |
+			 (kind->buffers | kind->answer_buffers ? COROI_P_CARRIES : 0);
 
 	return pin ? flags | COROI_P_PINNED | (uint64_t)(pin - 1) << COROI_P_WORKER_SHIFT : flags;
 }

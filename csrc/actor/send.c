@@ -160,6 +160,13 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 	return coroi_likely(depth <= COROI_SOFT_BOUND) ? CORO_OK : yield_once();
 }
 
+/* may_carry - a message of so many bytes, for an actor whose kind is of `carries`, has its last word
+ * free. */
+static bool may_carry(uint64_t carries, size_t bytes)
+{
+	return bytes <= CORO_CARRY_BYTES || !coroi_carried(carries, COROI_CARRIES_SHIFT, bytes);
+}
+
 static inline __attribute__((always_inline)) void
 fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload, size_t bytes)
 {
@@ -173,6 +180,17 @@ void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const voi
 	fill(m, kind, flags, payload, bytes);
 }
 
+int coroi_write_for(struct coroi_actors *all, const struct coroi_place *a, coro_actor to,
+		    struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		    size_t bytes)
+{
+	fill(m, kind, flags, payload, bytes);
+	if (coroi_likely(!coroi_has(a, COROI_P_CARRIES)))
+		return CORO_OK;
+	uint64_t carries = coroi_carries_here(all, a, to);
+	return may_carry(carries, bytes) ? coroi_carry_into(m, carries) : CORO_EINVAL;
+}
+
 /* What a call sends. */
 struct letter {
 	uint32_t kind;
@@ -182,6 +200,7 @@ struct letter {
 	size_t n;
 	uint64_t deadline; /* for a space in a bounded mailbox */
 	uint8_t shows;     /* of one that asks: the bytes that the behaviour is to see */
+	uint64_t carries;  /* where it has buffers, and its answer: see coroi_carries_of */
 };
 
 /* counted - how many of them are messages. */
@@ -195,34 +214,41 @@ static void give_back(struct coroi_hand *h, struct coro_message *last)
 {
 	while (last) {
 		struct coro_message *before = last->next_;
+		coroi_carry_back(last);
 		coroi_message_put(h, last);
 		last = before;
 	}
 }
 
-/* write_all - l's messages, linked from the last, which is returned, back to *first. NULL: there
- * are not enough. */
-static struct coro_message *write_all(struct coroi_hand *h, const struct letter *l,
-				      struct coro_message **first)
+/* write_all - l's messages, linked from *last back to *first. Returns: CORO_OK; CORO_ENOMEM: there
+ * are not enough; as coroi_carry_into. */
+static int write_all(struct coroi_hand *h, const struct letter *l, struct coro_message **first,
+		     struct coro_message **last)
 {
 	const unsigned char *payload = l->payload;
-	struct coro_message *last = NULL;
+	struct coro_message *before = NULL;
 
 	for (size_t i = 0; i < l->n; i++) {
 		struct coro_message *m = coroi_message_get(h);
 		if (!m) {
-			give_back(h, last);
-			return NULL;
+			give_back(h, before);
+			return CORO_ENOMEM;
 		}
 		fill(m, l->kind, l->flags, l->bytes ? payload + i * l->bytes : NULL, l->bytes);
 		if (l->flags & COROI_M_ASK)
 			m->bytes = l->shows;
-		if (!last)
+		m->next_ = before;
+		if (!before)
 			*first = m;
-		m->next_ = last;
-		last = m;
+		before = m;
+		int status = coroi_unlikely(l->carries) ? coroi_carry_into(m, l->carries) : CORO_OK;
+		if (coroi_unlikely(status)) {
+			give_back(h, before);
+			return status;
+		}
 	}
-	return last;
+	*last = before;
+	return CORO_OK;
 }
 
 /* send_outside - on a thread that is no worker of the actor's scheduler. */
@@ -236,8 +262,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 
 	if (!status) {
 		h = &coroi_owner_of(a)->outside[i];
-		x.last = write_all(h, l, &x.first);
-		status = x.last ? CORO_OK : CORO_ENOMEM;
+		status = write_all(h, l, &x.first, &x.last);
 	}
 	if (!status) {
 		if (coroi_change_active(&x)) {
@@ -274,10 +299,11 @@ static int send_free(struct coroi_place *a, coro_actor to, const struct letter *
 	struct coroi_hand *h = coroi_hand_here(coroi_owner_of(a));
 	if (!h)
 		return send_outside(a, to, l);
-	struct coro_message *first = NULL, *last = write_all(h, l, &first);
-	if (!last)
-		return CORO_ENOMEM;
-	int status = post(coroi_here(), h, a, to, first, last, (uint32_t)l->n, counted(l));
+	struct coro_message *first = NULL, *last = NULL;
+	int status = write_all(h, l, &first, &last);
+	if (status)
+		return status;
+	status = post(coroi_here(), h, a, to, first, last, (uint32_t)l->n, counted(l));
 	if (status) {
 		first->next_ = NULL;
 		give_back(h, last);
@@ -322,14 +348,29 @@ COROI_COLD static int send_bound(struct coroi_place *a, coro_actor to, struct le
 	return status;
 }
 
+/* send_apart - to an actor that has a bounded mailbox, or whose messages carry. */
+COROI_COLD static int send_apart(struct coroi_place *a, coro_actor to, struct letter *l)
+{
+	if (coroi_has(a, COROI_P_CARRIES) && !(l->flags & COROI_M_BLOCK)) {
+		size_t bytes = l->flags & COROI_M_ASK ? l->shows : l->bytes;
+		int status = coroi_carries_of(a, to, &l->carries);
+		if (status)
+			return status;
+		if (!may_carry(l->carries, bytes))
+			return CORO_EINVAL;
+	}
+	return coroi_has(a, COROI_P_BOUND) ? send_bound(a, to, l) : send_free(a, to, l);
+}
+
 static int send(coro_actor to, struct letter *l)
 {
 	struct coroi_place *a = coroi_place_of(to);
 
 	if (!a)
 		return CORO_ESTALE;
-	if (coroi_unlikely(coroi_has(a, COROI_P_BOUND)) && !(l->flags & COROI_M_DRAIN))
-		return send_bound(a, to, l);
+	if (coroi_unlikely(coroi_has(a, COROI_P_BOUND | COROI_P_CARRIES)) &&
+	    !(l->flags & COROI_M_DRAIN))
+		return send_apart(a, to, l);
 	return send_free(a, to, l);
 }
 
@@ -354,7 +395,7 @@ static COROI_NOINLINE int send_away(coro_actor to, uint32_t kind, const void *pa
 
 	if (coroi_unlikely(!h || !a || !coroi_current_here(w) || coroi_owner_of(a) != h->actors ||
 			   kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || !payload ||
-			   coroi_has(a, COROI_P_BOUND)))
+			   coroi_has(a, COROI_P_BOUND | COROI_P_CARRIES)))
 		return send_one(to, kind, payload, bytes, 0);
 	struct coro_message *m = coroi_message_get(h);
 	if (coroi_unlikely(!m))
@@ -415,7 +456,7 @@ int coro_actor_send_block(coro_actor to, uint32_t kind, const coro_block *block)
 }
 
 int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
-		      const struct coroi_asks *ask, bool lends, uint64_t deadline)
+		      struct coroi_asks *ask, bool lends, uint64_t deadline)
 {
 	uint64_t words[CORO_MESSAGE_BYTES / 8] = {0};
 	struct letter l = {.kind = kind,
@@ -427,15 +468,24 @@ int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t 
 			   .shows = (uint8_t)bytes};
 
 	coroi_copy_few(words, payload, bytes);
-	memcpy(&words[4], ask, sizeof *ask);
-	return send(to, &l);
+	memcpy(&words[4], ask->words, sizeof ask->words);
+	int status = send(to, &l);
+	ask->carried = coroi_carried(l.carries, COROI_CARRIES_SHIFT, bytes);
+	return status;
 }
 
-int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes)
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes,
+		    uint64_t buffers)
 {
-	struct letter l = {.kind = kind, .payload = payload, .bytes = bytes, .n = 1};
+	struct letter l = {.kind = kind,
+			   .payload = payload,
+			   .bytes = bytes,
+			   .n = 1,
+			   .carries = buffers << COROI_CARRIES_SHIFT};
 	struct coroi_place *a = coroi_place_of(asker);
 
+	if (!may_carry(l.carries, bytes))
+		return CORO_EINVAL;
 	return a ? send_free(a, asker, &l) : CORO_ESTALE;
 }
 

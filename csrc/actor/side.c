@@ -61,7 +61,9 @@ int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind)
 		return CORO_EINVAL;
 	struct coroi_place *a = turn->place_;
 	struct coroi_actors *all = coroi_owner_of(a);
-	if (coroi_kind_of(a)->room != kind->room || coroi_kind_of(a)->idle != kind->idle)
+	const coro_actor_kind *was = coroi_kind_of(a);
+	if (was->room != kind->room || was->idle != kind->idle || was->buffers != kind->buffers ||
+	    was->answer_buffers != kind->answer_buffers)
 		return CORO_EINVAL;
 	struct coroi_spin *lock = coroi_side_lock(all, a);
 	coroi_spin_lock(lock); /* a table may be made meanwhile */
@@ -151,11 +153,14 @@ int coro_actor_send_urgent(coro_actor to, uint32_t kind, const void *payload, si
 	struct coro_message *m = coroi_visit_get(&v);
 	status = CORO_ENOMEM;
 	if (m) {
-		coroi_write(m, kind, COROI_M_URGENT, payload, bytes);
-		coroi_visit_count(&v, 1); /* before it can be handled */
-		status = send_urgent(v.all, a, to, m);
+		status = coroi_write_for(v.all, a, to, m, kind, COROI_M_URGENT, payload, bytes);
+		if (!status) {
+			coroi_visit_count(&v, 1); /* before it can be handled */
+			if ((status = send_urgent(v.all, a, to, m)))
+				coroi_visit_count(&v, -1u);
+		}
 		if (status) {
-			coroi_visit_count(&v, -1u);
+			coroi_carry_back(m);
 			coroi_visit_put(&v, m);
 		}
 	}

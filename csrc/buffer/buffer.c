@@ -280,6 +280,17 @@ void coroi_buffers_unpass(const void *payload, uint64_t mask)
 	}
 }
 
+void coroi_buffers_reclaim(const void *payload, uint64_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		uint64_t id = word_at(payload, (unsigned)__builtin_ctzll(mask));
+		uint64_t word = coroi_buffer_word(id);
+		uint64_t passed = coroi_buffer_next(word, COROI_BUFFER_OWNED);
+		if (id) /* acquire: what the other has done with it is over */
+			at_cas(&coroi_buffer_find(id)->word, &passed, word);
+	}
+}
+
 void coroi_buffers_drop(const void *payload, uint64_t mask)
 {
 	for (; mask; mask &= mask - 1) {

@@ -174,6 +174,11 @@ static inline struct coroi_descriptor *coroi_buffer_find(uint64_t id)
 COROI_COLD int coroi_buffers_pass(void *payload, uint64_t mask);
 COROI_COLD void coroi_buffers_unpass(const void *payload, uint64_t mask);
 
+/* coroi_buffers_reclaim - what was handed over is taken back. The payload is the passer's own: where
+ * the one that had got a buffer has neither sent nor freed it, the passer's handle is valid again,
+ * and the other's stale. Thread: any. */
+COROI_COLD void coroi_buffers_reclaim(const void *payload, uint64_t mask);
+
 /* coroi_buffers_drop - nobody receives the payload: its buffers are freed. Thread: any, also in a
  * door. Blocking: for the depot's lock. */
 COROI_COLD void coroi_buffers_drop(const void *payload, uint64_t mask);

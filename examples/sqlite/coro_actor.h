@@ -128,6 +128,9 @@ typedef struct coro_actor_kind {
 	 * handled, and the actor goes on, or it is refused. It costs a look at the clock a turn,
 	 * and a walk over all actors 8 times in the shortest idle time of a kind. */
 	uint64_t idle;
+	/* Which words of the actor's messages, and of its answers, hold buffers (coro_buffer.h):
+	 * bits of coro_buffer_word. 0: none. See CORO_CARRY_BYTES. */
+	uint32_t buffers, answer_buffers;
 } coro_actor_kind;
 
 /*
@@ -140,6 +143,26 @@ typedef struct coro_actor_kind {
  * 512 functions of a process can be brief: those of further kinds are not.
  */
 #define CORO_ACTOR_BRIEF UINT32_C(1)
+
+/*
+ * Buffers in messages. Each message that is sent to an actor of a kind with `buffers` has a
+ * coro_buffer, or 0, in these words, as far as they lie within its bytes; those of the core, and of
+ * coro_actor_send_block, have none. The behaviour owns the buffers of a message that it handles,
+ * and frees them or sends them on. The buffers of a message that is accepted and not handled are
+ * freed, after the hook of dead letters, which may send them on. An answer of such an actor passes
+ * the buffers in the words `answer_buffers`: who asks owns them.
+ *
+ *   Sent        The sender's handle is stale. With an error nothing has changed: CORO_EINVAL also
+ *               for a buffer that is stale, CORO_EBUSY for one that Go uses.
+ *   Taken back  coro_actor_take_back, and coro_actor_ask_lend with CORO_ETIMEDOUT or
+ *               CORO_ECANCELED: the sender owns the buffers by the handles that it has sent.
+ *   Late        An answer to one that waits no more is CORO_ESTALE, and the buffers stay those of
+ *               the one that answers.
+ *   Size        A message to a kind with `buffers` has CORO_CARRY_BYTES at most, and so has an
+ *               answer with buffers that comes as a message (coro_actor_ask_then).
+ *   Cost        Some 50 ns a message. Such actors are at home nowhere.
+ */
+#define CORO_CARRY_BYTES 40
 
 #define CORO_ROOM_MAX (UINT32_C(1) << 30)
 #define CORO_IDLE_MIN (UINT64_C(1) << 22) /* 4 ms */
@@ -364,8 +387,8 @@ int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_
 			coro_actor asker, uint32_t answer_kind);
 
 /* coro_message_answer - answer a message that asks, once. Returns: CORO_OK; CORO_EINVAL: it does
- * not ask, or was answered; CORO_ESTALE: nobody waits any more; CORO_ENOMEM: try again, with the
- * same message. */
+ * not ask, or was answered, or a buffer of the payload is stale; CORO_ESTALE: nobody waits any
+ * more; CORO_ENOMEM, CORO_EBUSY: try again, with the same message. */
 int coro_message_answer(coro_message *m, const void *payload, size_t bytes);
 
 /* Who waits for an answer. */
@@ -386,8 +409,8 @@ int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes
 typedef void (*coro_deadlock_hook)(const coro_actor *cycle, size_t n);
 coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook);
 
-/* coro_actor_become - the next call has this kind's behaviour, batch and end. Room and idle
- * time stay: kind has the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
+/* coro_actor_become - the next call has this kind's behaviour, batch and end. Room, idle time and
+ * the words of buffers stay: kind has the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
 int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind);
 
 /*

@@ -5,6 +5,7 @@
 
 #include "actor/actors.c"
 #include "actor/ask.c"
+#include "actor/carries.c"
 #include "actor/change.c"
 #include "actor/end.c"
 #include "actor/gobridge.c"
