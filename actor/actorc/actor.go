@@ -3,14 +3,12 @@ package actorc
 import (
 	"context"
 	"errors"
-	"reflect"
 	"sync"
 	"unsafe"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/inside"
-	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/race"
 )
 
@@ -33,7 +31,8 @@ const (
 // MessageBytes bytes, which are copied. The order of one goroutine's messages to one actor is
 // kept. Send does not wait. If the actor is declared brief (CORO_ACTOR_BRIEF) and a worker sleeps,
 // the actor handles the message on this thread before Send returns. Send costs some 0.1 µs, and
-// some µs where a worker must be woken.
+// some µs where a worker must be woken. Where the actor's kind has buffers, the words of the payload
+// that hold some are passed, as C says (coro_actor.h): [Send] sends Buffers.
 //
 // Errors: ErrEnded, ErrMailboxFull, coro.ErrNoMemory, coro.ErrClosed, and a *coro.OptionError for a
 // message that is too large, and for a kind that no sender may use.
@@ -45,7 +44,15 @@ func (a Actor) Send(kind uint32, payload []byte) error {
 		return err
 	}
 	race.Handles.Release()
-	return actorError(core.SendActor(uint64(a), kind, payload))
+	status := core.SendActor(uint64(a), kind, payload)
+	switch {
+	case status != core.Invalid:
+		return actorError(status)
+	case len(payload) > core.CarryBytes:
+		return refused("actorc.Actor.Send", len(payload), "a message to a kind with buffers has up "+
+			"to %d bytes", core.CarryBytes)
+	}
+	return errStaleBuffer
 }
 
 // userKind is an error if no sender may use the kind.
@@ -79,6 +86,8 @@ func actorError(s core.Status) error {
 		return ErrEnded
 	case core.Overflow:
 		return ErrMailboxFull
+	case core.Busy:
+		return errBusyBuffer
 	}
 	return inside.Error(s)
 }
@@ -89,6 +98,11 @@ func actorError(s core.Status) error {
 // until it is answered, and where the actor is brief, and of s, this thread runs both
 // (coro.Func.Call). The end of ctx ends the wait.
 //
+// The coro.Buffers of the question are the asking coroutine's, and then the actor's. If the actor
+// does not get them they are freed: only with an error from before the coroutine has started are
+// they the caller's. Those of the answer are the caller's. A process has up to 16 places of Buffers
+// in types of questions and answers.
+//
 // Errors: ErrEnded, ErrMailboxFull; ErrNoAnswer: the actor has handled the question without an
 // answer, or was stopped; ErrAnswerSize; those of coro.Func.Call; and a *coro.OptionError for the
 // types, and for a kind that no sender may use.
@@ -96,39 +110,54 @@ func Ask[Q, R any](
 	ctx context.Context, s *coro.Scheduler, a Actor, kind uint32, question Q,
 ) (R, error) {
 	var r R
-	if err := fitsC[Q]("actorc.Ask", QuestionBytes); err != nil {
+	q, err := layoutOf[Q]("actorc.Ask", QuestionBytes)
+	if err != nil {
 		return r, err
 	}
-	if err := fitsC[R]("actorc.Ask", AnswerBytes); err != nil {
+	w, err := layoutOf[R]("actorc.Ask", AnswerBytes)
+	if err != nil {
 		return r, err
 	}
 	if err := userKind("actorc.Ask", kind); err != nil {
 		return r, err
 	}
+	race.Handles.Release() // the actor may be another scheduler's
+	head := core.AskHead{To: uint64(a), Kind: kind, Bytes: uint8(q.bytes), Wants: uint8(w.bytes),
+		Buffers: uint16(q.buffers | w.buffers<<8)}
+	if head.Buffers != 0 {
+		r, err = askCarrying[Q, R](ctx, s, head, question)
+		return r, askError(err, q, w)
+	}
 	f, err := askFunc()
 	if err != nil {
 		return r, err
 	}
-	race.Handles.Release() // the actor may be another scheduler's
-	ask := core.Ask{To: uint64(a), Kind: kind, Bytes: uint8(unsafe.Sizeof(question)),
-		Wants: uint8(unsafe.Sizeof(r))}
+	ask := core.Ask{AskHead: head}
 	copy(ask.Payload[:], bytesOf(&question))
 	answer, err := f.Call(ctx, s, ask)
 	if err != nil {
-		if b := (*coro.BodyError)(nil); errors.As(err, &b) {
-			switch core.Status(b.Code) {
-			case core.Ended:
-				err = ErrNoAnswer
-			case core.TooBig:
-				err = ErrAnswerSize
-			default:
-				err = actorError(core.Status(b.Code))
-			}
-		}
-		return r, err
+		return r, askError(err, q, w)
 	}
 	copy(bytesOf(&r), answer[:])
 	return r, nil
+}
+
+// askError is the error of a question, by that of its coroutine.
+func askError(err error, q, w *layout) error {
+	b := (*coro.BodyError)(nil)
+	if !errors.As(err, &b) {
+		return err
+	}
+	switch status := core.Status(b.Code); status {
+	case core.Ended:
+		return ErrNoAnswer
+	case core.TooBig:
+		return ErrAnswerSize
+	case core.Perm:
+		return disagrees("actorc.Ask", q, w)
+	default:
+		return actorError(status)
+	}
 }
 
 // askFunc is the coroutine that asks.
@@ -143,16 +172,7 @@ func bytesOf[T any](v *T) []byte {
 
 // CheckMessage returns a *coro.OptionError if the bytes of an M cannot be a message to an actor in
 // C: it has Go pointers, or more than MessageBytes bytes.
-func CheckMessage[M any]() error { return fitsC[M]("actorc.CheckMessage", MessageBytes) }
-
-// fitsC is an error if a T cannot be a message of up to most bytes.
-func fitsC[T any](what string, most int) error {
-	t := reflect.TypeFor[T]()
-	if why := plain.Refusal(t); why != "" {
-		return refused(what, t, "%s", why)
-	}
-	if t.Size() > uintptr(most) {
-		return refused(what, t, "has %d bytes, and a message here up to %d", t.Size(), most)
-	}
-	return nil
+func CheckMessage[M any]() error {
+	_, err := layoutOf[M]("actorc.CheckMessage", MessageBytes)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/actor"
 	"github.com/organzine/coro/internal/bubble"
+	"github.com/organzine/coro/internal/core"
 	"github.com/organzine/coro/internal/ctxerr"
 )
 
@@ -31,15 +32,21 @@ const (
 // reference tries again, after 50 µs and then after twice the time, up to 10 ms. An actor in C
 // that has ended is an actor.ErrStopped.
 func Of[M any](y *actor.System, to Actor, kind uint32) (actor.Ref[M], error) {
-	if err := CheckMessage[M](); err != nil {
-		if e := (*coro.OptionError)(nil); errors.As(err, &e) {
-			e.What = "actorc.Of"
-		}
+	l, err := layoutOf[M]("actorc.Of", MessageBytes)
+	if err == nil {
+		err = l.carriable("actorc.Of")
+	}
+	if err == nil && core.FitsActor(uint64(to), l.bytes, l.buffers, 0, 0) == core.Perm {
+		err = disagrees("actorc.Of", l)
+	}
+	if err != nil {
 		return actor.Ref[M]{}, err
 	}
 	tell := func(m M) error {
-		return errorOf(to.Send(kind,
-			unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))))
+		if err := userKind("actorc.Of", kind); err != nil {
+			return err
+		}
+		return errorOf(l.send("actorc.Of", to, kind, unsafe.Pointer(&m)))
 	}
 	return actor.Forward(y, tell, func(ctx context.Context, m M) error {
 		for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
@@ -70,13 +77,16 @@ func errorOf(err error) error {
 // copies what it keeps; it must not wait. Where to's mailbox is full, messages wait in C, in
 // order. A message that decode refuses, and one that `to` does not take since it has ended, is a
 // dead letter in C. The actor in C is stopped by its own Stop or Drain, and ends with s.
-func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(Message) (M, error)) (
-	Actor, error,
-) {
+//
+// With MessagesOf a message has Buffers, and decode, as Value, has them in its M. They are the
+// actor's of Go then, as handles in a Go value: package actor does not look into messages.
+func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(Message) (M, error),
+	opts ...SpawnOption,
+) (Actor, error) {
 	if decode == nil || to == (actor.Ref[M]{}) {
 		return 0, refused("actorc.In", nil, "needs a reference, and a function that decodes messages")
 	}
-	return Spawn(s, &receiver[M]{to: to, decode: decode})
+	return Spawn(s, &receiver[M]{to: to, decode: decode}, opts...)
 }
 
 // A receiver hands messages over to an actor.

@@ -25,6 +25,10 @@ var (
 	// It is an actor.ErrAnswered, too.
 	ErrAnswered error = &ctxerr.Sentinel{Text: "actorc: answered already, or given up by the one " +
 		"that has asked: answer once", Err: actor.ErrAnswered}
+	errStaleBuffer error = &ctxerr.Sentinel{Text: "actorc: a Buffer of the message is stale: it was " +
+		"sent or freed, or never made", Err: coro.ErrStale}
+	errBusyBuffer error = &ctxerr.Sentinel{Text: "actorc: a Buffer of the message is in use: a Use, " +
+		"or another method, goes on", Err: coro.ErrBusy}
 	// ErrAnswerSize: the actor's answer has not the size of the type that was asked for.
 	ErrAnswerSize = errors.New("actorc: the actor's answer has another size: use the type that it " +
 		"answers with")

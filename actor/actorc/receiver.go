@@ -47,14 +47,23 @@ func (m Message) Answer(payload []byte) error {
 			AnswerBytes)
 	}
 	race.Handles.Release()
-	switch status := m.m.Answer(payload); status {
-	case core.OK:
+	_, asks := m.m.AnswerBuffers()
+	return answered(m.m.Answer(payload), asks)
+}
+
+// answered is the error of an answer. asks: there was somebody to answer.
+func answered(status core.Status, asks bool) error {
+	switch {
+	case status == core.OK:
 		return nil
-	case core.Stale, core.Invalid:
+	case status == core.Stale || !asks:
 		return ErrAnswered
-	default:
-		return inside.Error(status)
+	case status == core.Invalid:
+		return errStaleBuffer
+	case status == core.Busy:
+		return errBusyBuffer
 	}
+	return inside.Error(status)
 }
 
 // An Asker waits for an answer.
@@ -73,14 +82,7 @@ func (a Asker) Answer(payload []byte) error {
 			"use one that Message.Asker has returned")
 	}
 	race.Handles.Release()
-	switch status := core.AnswerAsker(a.words, payload); status {
-	case core.OK:
-		return nil
-	case core.Stale:
-		return ErrAnswered
-	default:
-		return inside.Error(status)
-	}
+	return answered(core.AnswerAsker(a.words, payload), true)
 }
 
 // A Receiver handles the messages of an actor in C. Its methods are called by one goroutine at a
@@ -102,8 +104,8 @@ type Receiver interface {
 
 // Spawn makes an actor of s whose messages r handles. C coroutines, other actors in C and Go send
 // to it as to any actor in C. [In] makes one of a Ref. It costs some 2 µs. Errors: coro.ErrClosed,
-// coro.ErrNoMemory, coro.ErrBubble.
-func Spawn(s *coro.Scheduler, r Receiver) (Actor, error) {
+// coro.ErrNoMemory, coro.ErrBubble, and a *coro.OptionError for an option.
+func Spawn(s *coro.Scheduler, r Receiver, opts ...SpawnOption) (Actor, error) {
 	if r == nil {
 		return 0, refused("actorc.Spawn", nil, "needs a receiver")
 	}
@@ -113,6 +115,11 @@ func Spawn(s *coro.Scheduler, r Receiver) (Actor, error) {
 	ids, err := goActorFuncs()
 	if err != nil {
 		return 0, err
+	}
+	for _, set := range opts {
+		if err := set(&ids); err != nil {
+			return 0, err
+		}
 	}
 	in := inside.Of(s)
 	if in.Closed() {

@@ -2,7 +2,9 @@
 /* gobridge.c - see gobridge.h. */
 #include "actor/gobridge.h"
 
+#include "actor/actors.h"
 #include "base/sys.h"
+#include "buffer/buffer.h"
 
 #include <string.h>
 
@@ -41,29 +43,124 @@ static void go_ended(void *state, int cause)
 	coroi_release(g);
 }
 
+/* The kinds of such actors. One with buffers is made when the first such actor is, and stays. */
+static struct go_kind {
+	coro_actor_kind kind;
+	struct go_kind *next;
+} no_buffers = {.kind = {.size = sizeof(coro_actor_kind), .behave = to_go, .end = go_ended}};
+static struct coroi_lock kinds_lock;
+
+/* kind_of - NULL: no memory. */
+static const coro_actor_kind *kind_of(const struct coroi_go_actor *a)
+{
+	struct go_kind *k = &no_buffers;
+
+	if (coroi_likely(!(a->buffers | a->answer_buffers)))
+		return &k->kind;
+	coroi_lock(&kinds_lock);
+	while (k && (k->kind.buffers != a->buffers || k->kind.answer_buffers != a->answer_buffers))
+		k = k->next;
+	if (!k && (k = coroi_alloc(sizeof *k, _Alignof(struct go_kind)))) {
+		*k = no_buffers;
+		k->kind.buffers = a->buffers;
+		k->kind.answer_buffers = a->answer_buffers;
+		no_buffers.next = k;
+	}
+	coroi_unlock(&kinds_lock);
+	return k ? &k->kind : NULL;
+}
+
 int coroi_go_actor_spawn(coro_scheduler *s, const struct coroi_go_actor *a, coro_actor *out)
 {
-	static const coro_actor_kind kind = {.size = sizeof kind, .behave = to_go, .end = go_ended};
+	const coro_actor_kind *kind = kind_of(a);
 	struct coroi_go_actor *g = coroi_alloc(sizeof *g, _Alignof(struct coroi_go_actor));
 
-	if (!g)
+	if (!g || !kind) {
+		coroi_release(g);
 		return CORO_ENOMEM;
+	}
 	*g = *a;
-	int status = coro_actor_spawn(s, &kind, g, out);
+	int status = coro_actor_spawn(s, kind, g, out);
 	if (status)
 		coroi_release(g);
 	return status;
 }
 
+/* go_carries - where the messages to the actor have buffers, and its answers: coroi_carries_of, or
+ * none. */
+static int go_carries(coro_actor to, uint64_t *bits)
+{
+	const struct coroi_place *a = coroi_place_of(to);
+
+	*bits = 0;
+	if (!a || !coroi_box_takes(coroi_box_look(&a->box), to))
+		return CORO_ESTALE;
+	return coroi_has(a, COROI_P_CARRIES) ? coroi_carries_of(a, to, bits) : CORO_OK;
+}
+
+static int go_fits(uint64_t bits, size_t bytes, uint64_t buffers, size_t answer_bytes,
+		   uint64_t answer_buffers)
+{
+	return coroi_carried(bits, COROI_CARRIES_SHIFT, bytes) == buffers &&
+			       coroi_carried(bits, COROI_ANSWERS_SHIFT, answer_bytes) ==
+				       answer_buffers
+		       ? CORO_OK
+		       : CORO_EPERM;
+}
+
+int coroi_go_fits(coro_actor to, size_t bytes, uint64_t buffers, size_t answer_bytes,
+		  uint64_t answer_buffers)
+{
+	uint64_t bits;
+	int status = go_carries(to, &bits);
+
+	return status ? status : go_fits(bits, bytes, buffers, answer_bytes, answer_buffers);
+}
+
+int coroi_go_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes, uint64_t buffers)
+{
+	const struct coroi_place *a = coroi_place_of(to);
+
+	if (a && coroi_unlikely(buffers || coroi_has(a, COROI_P_CARRIES))) {
+		int status = coroi_go_fits(to, bytes, buffers, 0, 0);
+		if (status)
+			return status;
+	}
+	return coro_actor_send(to, kind, payload, bytes);
+}
+
 void coroi_go_ask(void *arg, void *result)
 {
-	const struct coroi_go_ask a = *(struct coroi_go_ask *)arg;
+	struct coroi_go_ask a;
 	coro_answer answer;
+	uint64_t bits;
 
-	int status = coro_actor_ask(a.to, a.kind, a.payload, a.bytes, &answer, CORO_FOREVER);
-	if (status == CORO_OK && answer.bytes != a.wants)
+	memcpy(&a, arg, sizeof a);
+	int status = go_carries(a.to, &bits);
+	if (!status)
+		status = go_fits(bits, a.bytes, a.buffers & 0xff, a.wants, a.buffers >> 8);
+	if (!status)
+		status = coro_actor_ask(a.to, a.kind, a.payload, a.bytes, &answer, CORO_FOREVER);
+	if (status == CORO_OK && answer.bytes != a.wants) {
+		coroi_buffers_drop(answer.payload,
+				   coroi_carried(bits, COROI_ANSWERS_SHIFT, answer.bytes));
 		status = CORO_ETOOBIG;
-	if (status != CORO_OK)
+	}
+	if (status != CORO_OK) {
+		coroi_buffers_drop(a.payload, a.buffers & 0xff); /* those that it has still */
 		coro_fail(status, NULL);
-	memcpy(result, answer.payload, CORO_MESSAGE_BYTES);
+	}
+	memcpy(result, answer.payload, a.wants);
 }
+
+#define ASKS X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define X(n)                                            \
+	static void go_ask_##n(void *arg, void *result) \
+	{                                               \
+		coroi_go_ask(arg, result);              \
+	}
+ASKS
+#undef X
+#define X(n) go_ask_##n,
+	const coro_fn coroi_go_asks[COROI_GO_ASKS] = {ASKS};
+#undef X

@@ -14,10 +14,11 @@
 /* The Go functions of such actors. Those with a batch return how many messages are handled, a
  * uint32_t, the first ones. */
 struct coroi_go_actor {
-	uint64_t number;    /* Go's, of the actor */
-	coro_go_id deliver; /* inline, with a coroi_go_batch */
-	coro_go_id await;   /* offloaded, with a batch of one message: it may wait */
-	coro_go_id ended;   /* offloaded, with the number */
+	uint64_t number;                  /* Go's, of the actor */
+	coro_go_id deliver;               /* inline, with a coroi_go_batch */
+	coro_go_id await;                 /* offloaded, with a batch of one message: it may wait */
+	coro_go_id ended;                 /* offloaded, with the number */
+	uint16_t buffers, answer_buffers; /* as those of a coro_actor_kind */
 };
 
 /* The argument of `deliver` and `await`. What it names is there until the call is over. */
@@ -37,13 +38,28 @@ struct coroi_go_ask {
 	uint32_t kind;
 	uint8_t bytes; /* of the payload */
 	uint8_t wants; /* bytes of the answer */
-	uint16_t unused;
+	/* Which words of the payload have buffers by its type, in the lower byte; in the upper one,
+	 * which of the answer. */
+	uint16_t buffers;
 	unsigned char payload[CORO_ASK_BYTES];
 };
 
-/* coroi_go_ask - a body: ask, and return the answer, CORO_MESSAGE_BYTES; the first `wants` of them
- * count. It fails (coro_fail) with the status of coro_actor_ask, or CORO_ETOOBIG: the answer has
- * another size. */
+/* coroi_go_ask - a body: ask, and return the first `wants` bytes of the answer. It fails
+ * (coro_fail) with the status of coro_actor_ask; or CORO_ETOOBIG: the answer has another size;
+ * CORO_EPERM: coroi_go_fits says so. Buffers that the actor has not got are freed then. */
 void coroi_go_ask(void *arg, void *result);
+
+/* coroi_go_asks - the same, COROI_GO_ASKS times: which words have buffers is a matter of the
+ * function (kernel/carry.h), and Go's types have them in different ones. */
+#define COROI_GO_ASKS 16
+extern const coro_fn coroi_go_asks[COROI_GO_ASKS];
+
+/* coroi_go_fits - do a message of so many bytes, with buffers in these words, and such an answer
+ * fit the actor's kind? Returns: CORO_OK; CORO_EPERM: the kind has them in other words;
+ * CORO_ESTALE, CORO_ECLOSED. coroi_go_send - coro_actor_send, if the message fits. Thread: any. */
+int coroi_go_fits(coro_actor to, size_t bytes, uint64_t buffers, size_t answer_bytes,
+		  uint64_t answer_buffers);
+int coroi_go_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		  uint64_t buffers);
 
 #endif

@@ -3,6 +3,7 @@
 package core
 
 // #cgo noescape coro_actor_send
+// #cgo noescape coroi_go_send
 // #include "actor/actors.h"
 // #include "actor/gobridge.h"
 import "C"
@@ -28,6 +29,22 @@ func SendActor(to uint64, kind uint32, payload []byte) Status {
 		unsafe.Pointer(unsafe.SliceData(payload)), C.size_t(len(payload))))
 }
 
+// SendActorValue sends the bytes of a value, n of them, with buffers in these words. Status: as of
+// SendActor; Perm: the actor's kind has buffers in others; Invalid, Busy: of a buffer.
+func SendActorValue(to uint64, kind uint32, value unsafe.Pointer, n uintptr, buffers uint64) Status {
+	crossing()
+	return Status(C.coroi_go_send(C.coro_actor(to), C.uint32_t(kind), value, C.size_t(n),
+		C.uint64_t(buffers)))
+}
+
+// FitsActor tells whether messages of n bytes with buffers in these words, and such answers, fit an
+// actor's kind. Status: OK, Perm, Stale, Closed.
+func FitsActor(to uint64, n uintptr, buffers uint64, answerBytes uintptr, answerBuffers uint64) Status {
+	crossing()
+	return Status(C.coroi_go_fits(C.coro_actor(to), C.size_t(n), C.uint64_t(buffers),
+		C.size_t(answerBytes), C.uint64_t(answerBuffers)))
+}
+
 // StopActor stops an actor in C; DrainActor lets it end when it has handled what it has accepted.
 // Status: OK, Stale, NoMemory.
 func StopActor(a uint64) Status  { crossing(); return Status(C.coro_actor_stop(C.coro_actor(a))) }
@@ -47,7 +64,7 @@ func (s *Scheduler) SpawnActor(worker uint32, kind, state unsafe.Pointer) (ref u
 type GoActor struct {
 	Number                uint64
 	Deliver, Await, Ended uint32
-	_                     uint32
+	Buffers, Answers      uint16 // which words have buffers
 }
 
 // A GoBatch is the argument of Deliver and Await: a struct coroi_go_batch.
@@ -93,6 +110,32 @@ func (m *Message) Payload() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&m.c.anon0)), m.c.bytes)
 }
 
+// last is the word that says where the buffers are, of a message that asks or carries.
+func (m *Message) last() uint64 {
+	return (*[C.CORO_MESSAGE_BYTES / 8]uint64)(unsafe.Pointer(&m.c.anon0))[5]
+}
+
+// Buffers are the words of the payload that have buffers.
+func (m *Message) Buffers() uint64 {
+	if m.c.flags_&C.COROI_M_CARRIES == 0 {
+		return 0
+	}
+	return m.last() >> C.COROI_CARRIES_SHIFT & C.COROI_CARRY_WORDS
+}
+
+// AnswerBuffers are the words of the answer that have buffers. False: the message does not ask.
+func (m *Message) AnswerBuffers() (words uint64, asks bool) {
+	if m.c.flags_&C.COROI_M_ASK == 0 {
+		return 0, false
+	}
+	return AskerBuffers([2]uint64{1: m.last()}), true
+}
+
+// AskerBuffers are the words of the answer that have buffers.
+func AskerBuffers(asker [2]uint64) uint64 {
+	return asker[1] >> C.COROI_ANSWERS_SHIFT & C.COROI_CARRY_WORDS
+}
+
 // Keep takes the right to answer, once. False: the message does not ask, or was answered.
 func (m *Message) Keep() (asker [2]uint64, ok bool) {
 	var out C.coro_asker
@@ -117,12 +160,17 @@ func AnswerAsker(asker [2]uint64, payload []byte) Status {
 
 // An Ask is a question to an actor in C, the argument of AskBody: a struct coroi_go_ask.
 type Ask struct {
+	AskHead
+	Payload [AskBytes]byte
+}
+
+// An AskHead is what lies before its payload.
+type AskHead struct {
 	To      uint64
 	Kind    uint32
-	Bytes   uint8 // of Payload
-	Wants   uint8 // bytes of the answer
-	_       uint16
-	Payload [AskBytes]byte
+	Bytes   uint8  // of the payload
+	Wants   uint8  // bytes of the answer
+	Buffers uint16 // the words of the payload that have buffers, and 8 bits further of the answer
 }
 
 // An Answer is the result of AskBody.
@@ -130,3 +178,11 @@ type Answer [MessageBytes]byte
 
 // AskBody is the C function of a coroutine that asks. It fails with a Status.
 func AskBody() unsafe.Pointer { return unsafe.Pointer(C.coroi_go_ask) }
+
+// AskBodies are how many functions there are that do the same, and AskBodyOf is one of them.
+const AskBodies = C.COROI_GO_ASKS
+
+func AskBodyOf(i int) unsafe.Pointer { return unsafe.Pointer(C.coroi_go_asks[i]) }
+
+// CarryBytes is the most bytes of a message with buffers.
+const CarryBytes = C.CORO_CARRY_BYTES

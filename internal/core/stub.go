@@ -16,6 +16,7 @@ const (
 	Abort           Status    = 3
 	Aborted         Status    = -11
 	Again           Status    = -9
+	AskBodies                 = 16
 	AskBytes                  = 32
 	Asleep          Watch     = 2
 	Available                 = false
@@ -24,6 +25,7 @@ const (
 	ByCall          Status    = 3
 	Canceled        Status    = -5
 	Carries         SpecFlags = 4
+	CarryBytes                = 40
 	ClassDense      uint8     = 15
 	Closed          Status    = -7
 	Daemon          SpecFlags = 2
@@ -87,11 +89,15 @@ const (
 type (
 	Answer [48]byte
 	Ask    struct {
+		AskHead
+		Payload [32]byte
+	}
+	AskHead struct {
 		To      uint64
 		Kind    uint32
 		Bytes   uint8
 		Wants   uint8
-		Payload [32]byte
+		Buffers uint16
 	}
 	BatchWriter struct{}
 	Blocked     struct {
@@ -152,6 +158,8 @@ type (
 		Deliver uint32
 		Await   uint32
 		Ended   uint32
+		Buffers uint16
+		Answers uint16
 	}
 	GoBatch struct {
 		Number uint64
@@ -308,23 +316,28 @@ var (
 	ManyLeader uintptr
 )
 
-func AnswerAsker(asker [2]uint64, payload []byte) Status                 { return Again }
-func AskBody() unsafe.Pointer                                            { return nil }
-func BufferSizes(id uint64) (int, int)                                   { return 0, 0 }
-func Cancel(handle uint64) Status                                        { return Again }
-func Class(bytes int) uint8                                              { return 0 }
-func CloseDuplicate(fd int)                                              {}
-func CloseFD(f uint64) Status                                            { return Again }
-func DeclareBrief(fn uintptr) Status                                     { return Again }
-func DeclareBuffers(fn uintptr, arg uint8, result uint8) Status          { return Again }
-func Detach(handle uint64) Status                                        { return Again }
-func DrainActor(a uint64) Status                                         { return Again }
-func DropBufferIDs(ids []uint64)                                         {}
-func DropBuffers(at unsafe.Pointer, offsets []uintptr)                   {}
-func Duplicate(fd uintptr) (int, uintptr)                                { return 0, 0 }
-func Enlarge(s *Spec)                                                    {}
-func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status     { return Again }
-func ExportName(name string, id uint32) Status                           { return Again }
+func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
+func AskBody() unsafe.Pointer                                        { return nil }
+func AskBodyOf(i int) unsafe.Pointer                                 { return nil }
+func AskerBuffers(asker [2]uint64) uint64                            { return 0 }
+func BufferSizes(id uint64) (int, int)                               { return 0, 0 }
+func Cancel(handle uint64) Status                                    { return Again }
+func Class(bytes int) uint8                                          { return 0 }
+func CloseDuplicate(fd int)                                          {}
+func CloseFD(f uint64) Status                                        { return Again }
+func DeclareBrief(fn uintptr) Status                                 { return Again }
+func DeclareBuffers(fn uintptr, arg uint8, result uint8) Status      { return Again }
+func Detach(handle uint64) Status                                    { return Again }
+func DrainActor(a uint64) Status                                     { return Again }
+func DropBufferIDs(ids []uint64)                                     {}
+func DropBuffers(at unsafe.Pointer, offsets []uintptr)               {}
+func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
+func Enlarge(s *Spec)                                                {}
+func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
+func ExportName(name string, id uint32) Status                       { return Again }
+func FitsActor(to uint64, n uintptr, buffers uint64, answerBytes uintptr, answerBuffers uint64) Status {
+	return Again
+}
 func FreeBuffer(id uint64) Status                                        { return Again }
 func FunctionName(fn uintptr) string                                     { return "" }
 func Functions() map[uintptr]string                                      { return nil }
@@ -362,13 +375,16 @@ func RegisterInline(f func(Calls))                            {}
 func ReleaseFD(f uint64) (int, Status)                        { return 0, Again }
 func SelectBytes(n int) uintptr                               { return 0 }
 func SendActor(to uint64, kind uint32, payload []byte) Status { return Again }
-func ServeBody() unsafe.Pointer                               { return nil }
-func StopActor(a uint64) Status                               { return Again }
-func TakeLate() uintptr                                       { return 0 }
-func UnpassBuffers(at unsafe.Pointer, offsets []uintptr)      {}
-func UseBuffer(id uint64) (UsedBuffer, Status)                { return UsedBuffer{}, Again }
-func WaitName(kind byte) string                               { return "" }
-func Wake(handle uint64) Status                               { return Again }
+func SendActorValue(to uint64, kind uint32, value unsafe.Pointer, n uintptr, buffers uint64) Status {
+	return Again
+}
+func ServeBody() unsafe.Pointer                          { return nil }
+func StopActor(a uint64) Status                          { return Again }
+func TakeLate() uintptr                                  { return 0 }
+func UnpassBuffers(at unsafe.Pointer, offsets []uintptr) {}
+func UseBuffer(id uint64) (UsedBuffer, Status)           { return UsedBuffer{}, Again }
+func WaitName(kind byte) string                          { return "" }
+func Wake(handle uint64) Status                          { return Again }
 
 func (*BatchWriter) Add(arg unsafe.Pointer) {}
 func (*BatchWriter) Full() bool             { return false }
@@ -515,10 +531,12 @@ func (Many) Free()                            {}
 func (Many) Result(i int) unsafe.Pointer      { return nil }
 func (Many) SetArg(i int, arg unsafe.Pointer) {}
 
-func (*Message) Answer(payload []byte) Status { return Again }
-func (*Message) Keep() ([2]uint64, bool)      { return [2]uint64{}, false }
-func (*Message) Kind() uint32                 { return 0 }
-func (*Message) Payload() []byte              { return nil }
+func (*Message) Answer(payload []byte) Status  { return Again }
+func (*Message) AnswerBuffers() (uint64, bool) { return 0, false }
+func (*Message) Buffers() uint64               { return 0 }
+func (*Message) Keep() ([2]uint64, bool)       { return [2]uint64{}, false }
+func (*Message) Kind() uint32                  { return 0 }
+func (*Message) Payload() []byte               { return nil }
 
 func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }
