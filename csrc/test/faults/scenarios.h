@@ -38,6 +38,7 @@
 	S(lookups)         \
 	S(server)          \
 	S(actors)          \
+	S(actor_buffers)   \
 	S(buffers)         \
 	S(dispatcher)      \
 	S(giving_back)     \

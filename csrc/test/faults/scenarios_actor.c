@@ -151,3 +151,107 @@ SCENARIO(actors)
 	ran += others;
 	end(s);
 }
+
+/* Buffers in messages, and in answers: what is not accepted stays the sender's, and all are freed. */
+
+struct carried {
+	coro_buffer buffer;
+	uint64_t number;
+};
+
+static size_t frees(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		coro_buffer b = {m[i]->words[0]};
+		if (m[i]->kind != 1 || coro_message_answer(m[i], &b, sizeof b) != CORO_OK)
+			CHECK_EQ(coro_buffer_free(b), CORO_OK);
+	}
+	return n;
+}
+
+/* carried - the buffer of a message was passed, or is the sender's; 0: there is none. */
+static void carried(int status, coro_buffer b)
+{
+	CHECK_EQ(coro_buffer_free(b), can(status) ? CORO_ESTALE : CORO_OK);
+}
+
+static bool buffer_of(coro_scheduler *s, struct carried *c)
+{
+	return can(s ? coro_buffer_make_on(s, 8, &c->buffer) : coro_buffer_make(8, &c->buffer));
+}
+
+static void carries_to(coro_scheduler *s, coro_actor to)
+{
+	struct carried c = {.number = 1}, many[3] = {{.number = 1}};
+	coro_later later;
+	coro_answer answer;
+	bool all = true;
+
+	if (buffer_of(s, &c))
+		carried(coro_actor_send(to, 0, &c, sizeof c), c.buffer);
+	if (buffer_of(s, &c))
+		carried(coro_actor_send_urgent(to, 0, &c, sizeof c), c.buffer);
+	if (buffer_of(s, &c))
+		carried(coro_actor_send_after(to, 1000, 0, &c, sizeof c, NULL), c.buffer);
+	if (buffer_of(s, &c)) {
+		if (can(coro_actor_send_after(to, 3600000 * MS, 0, &c, sizeof c, &later)))
+			CHECK_EQ(coro_actor_take_back(&later), CORO_OK);
+		CHECK_EQ(coro_buffer_free(c.buffer), CORO_OK);
+	}
+	for (int i = 0; i < 3; i++)
+		all &= many[i].buffer.id || buffer_of(s, &many[i]);
+	int status = coro_actor_send_many(to, 0, many, sizeof *many, 3);
+	CHECK(all || may_fail());
+	for (int i = 0; i < 3; i++)
+		if (many[i].buffer.id)
+			carried(status, many[i].buffer);
+	if (!buffer_of(s, &c))
+		return;
+	status = coro_actor_ask_lend(to, 1, &c, sizeof c, &answer,
+				     lasting ? coro_now() + 20 * MS : CORO_FOREVER);
+	if (lasting && status == CORO_ETIMEDOUT)
+		status = CORO_ENOMEM; /* no turn */
+	carried(status, c.buffer);
+	if (status == CORO_OK)
+		CHECK_EQ(coro_buffer_free((coro_buffer){answer.words[0]}), CORO_OK);
+}
+
+static void carries_inside(void *arg, void *result)
+{
+	(void)result;
+	carries_to(NULL, *(coro_actor *)arg);
+	count(&ran);
+}
+
+SCENARIO(actor_buffers)
+{
+	static const coro_actor_kind kinds[2] = {
+		{.size = sizeof *kinds, .behave = frees, .buffers = 1, .answer_buffers = 1},
+		{.size = sizeof *kinds,
+		 .behave = frees,
+		 .room = 100,
+		 .buffers = 1,
+		 .answer_buffers = 1},
+	};
+	coro_scheduler *s = begin(1, 0, 0);
+	coro_worker_stats w;
+	coro_stats t;
+	coro_actor a;
+
+	if (!s)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (can(coro_actor_spawn(s, &kinds[i], NULL, &a))) {
+			outside(s, carries_inside, &a, sizeof a);
+			carries_to(s, a);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		}
+	CHECK_EQ(coro_scheduler_stats(s, &t, &w, 1), CORO_OK);
+	CHECK(t.buffers_made == t.buffers_freed || may_fail()); /* a turn may have had no stack */
+	uint64_t others = w.spawned - accepted;
+	accepted += others;
+	ran += others;
+	end(s);
+}
