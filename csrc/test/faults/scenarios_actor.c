@@ -164,7 +164,9 @@ static size_t frees(coro_actor_turn *turn, void *state, coro_message *const *m, 
 	(void)turn;
 	(void)state;
 	for (size_t i = 0; i < n; i++) {
-		coro_buffer b = {m[i]->words[0]};
+		coro_buffer b = {m[i]->words[0]}; /* or none */
+		if (!b.id)
+			continue;
 		if (m[i]->kind != 1 || coro_message_answer(m[i], &b, sizeof b) != CORO_OK)
 			CHECK_EQ(coro_buffer_free(b), CORO_OK);
 	}
