@@ -75,6 +75,7 @@ a tree of 200000 nodes, 81 deep: sum right true
 	"pipeline": "4000 blocks of up to 256 words, checksum 5040e93287169aa5\n",
 
 	"recipes/tokenizer": "16800000 bytes: 2100000 words, 1200000 numbers, 1200000 signs\n",
+	"recipes/images":    "300 images of 320 by 200: 4800000 bytes\n",
 	"recipes/matrix":    "512 by 512 numbers in blocks of 64: trace 31716187\n",
 	"recipes/rows":      "59405 of 300000 rows, as many as Go finds true, the first: 17,Oslo,17\n",
 	"recipes/fanout":    "9200000 bytes are 12266668 in base64, the same as in Go true\n",

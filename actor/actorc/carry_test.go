@@ -30,11 +30,11 @@ type echo struct {
 	Bytes  uint64
 }
 
-var carrierAsks = coro.MustFunc[testbody.CarrierAsk, uint64](testbody.CarrierAsks)
+var courierAsks = coro.MustFunc[testbody.CourierAsk, uint64](testbody.CourierAsks)
 
-func carrier(t *testing.T, s *coro.Scheduler) actorc.Actor {
+func courier(t *testing.T, s *coro.Scheduler) actorc.Actor {
 	t.Helper()
-	a, err := actorc.KindOf(testbody.Carrier).Spawn(s, nil)
+	a, err := actorc.KindOf(testbody.Courier).Spawn(s, nil)
 	require.NoError(t, err)
 	return a
 }
@@ -66,7 +66,7 @@ func allFreed(t *testing.T, s *coro.Scheduler) {
 
 func TestAMessageHasBuffers(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	a, b := carrier(t, s), carrier(t, s)
+	a, b := courier(t, s), courier(t, s)
 	for i := range 100 {
 		m := carried{b, bufferOf(t, s, "text")}
 		require.NoError(t, actorc.Send(a, uint32(i%2*testbody.CarryNext), m))
@@ -88,7 +88,7 @@ func TestAMessageHasBuffers(t *testing.T) {
 		require.NoError(t, actorc.Send(a, testbody.CarryFree, m))
 	}
 	require.NoError(t, a.Stop())
-	testbody.CarrierGo()
+	testbody.CourierGo()
 	require.NoError(t, s.Wait(background))
 	allFreed(t, s)
 	finish(t, s)
@@ -96,7 +96,7 @@ func TestAMessageHasBuffers(t *testing.T) {
 
 func TestAMessageWithBuffersThatIsRefused(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	a := carrier(t, s)
+	a := courier(t, s)
 	b := bufferOf(t, s, "mine")
 	type numbers struct{ A, B uint64 }
 	type first struct {
@@ -144,13 +144,13 @@ func TestAMessageWithBuffersThatIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, actorc.ErrEnded)
 	isMine(t, b)
 
-	full, err := actorc.KindOf(testbody.CarrierRoom).Spawn(s, nil)
+	full, err := actorc.KindOf(testbody.CourierRoom).Spawn(s, nil)
 	require.NoError(t, err)
 	require.NoError(t, actorc.Send(full, testbody.CarryHold, carried{}))
 	b = bufferOf(t, s, "mine")
 	require.ErrorIs(t, actorc.Send(full, 0, carried{Buffer: b}), actorc.ErrMailboxFull)
 	isMine(t, b)
-	testbody.CarrierGo()
+	testbody.CourierGo()
 	require.NoError(t, s.Wait(background))
 	allFreed(t, s)
 	finish(t, s)
@@ -158,7 +158,7 @@ func TestAMessageWithBuffersThatIsRefused(t *testing.T) {
 
 func TestAQuestionAndItsAnswerHaveBuffers(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	a := carrier(t, s)
+	a := courier(t, s)
 	for range 100 {
 		q := carried{Buffer: bufferOf(t, s, "text")}
 		r, err := actorc.Ask[carried, echo](background, s, a, testbody.CarryEcho, q)
@@ -187,7 +187,7 @@ func TestAQuestionAndItsAnswerHaveBuffers(t *testing.T) {
 	go cancel()
 	_, err := actorc.Ask[carried, echo](ctx, s, a, testbody.CarryEcho, q)
 	require.ErrorIs(t, err, context.Canceled)
-	testbody.CarrierGo()
+	testbody.CourierGo()
 	require.NoError(t, s.Wait(background))
 	_ = q.Buffer.Free() // the context may have ended before the start
 	eventually(t, func() bool {
@@ -262,7 +262,7 @@ func TestAReceiverHasBuffers(t *testing.T) {
 		a, err := actorc.Spawn(s, c, actorc.MessagesOf[carried](), actorc.AnswersOf[echo]())
 		require.NoError(t, err)
 		for range 100 {
-			n, err := carrierAsks.Call(background, s, testbody.CarrierAsk{To: uint64(a), Bytes: 1000})
+			n, err := courierAsks.Call(background, s, testbody.CourierAsk{To: uint64(a), Bytes: 1000})
 			require.NoError(t, err)
 			require.EqualValues(t, 1000, n)
 			m := carried{Buffer: bufferOf(t, s, "text")}
@@ -310,7 +310,7 @@ func TestAReceiverHasBuffers(t *testing.T) {
 // Through Of and In: an actor of Go between two in C.
 func TestAnActorOfGoHandsBuffersOn(t *testing.T) {
 	s, y, ctx := open(t)
-	last := carrier(t, s)
+	last := courier(t, s)
 	toC, err := actorc.Of[carried](y, last, testbody.CarryFree)
 	require.NoError(t, err)
 	middle, err := actor.Spawn(y, func() actor.Func[carried] {
@@ -350,7 +350,7 @@ func TestBuffersOfActorsAtRandom(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	var actors [3]atomic.Uint64
 	for i := range actors {
-		actors[i].Store(uint64(carrier(t, s)))
+		actors[i].Store(uint64(courier(t, s)))
 	}
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -369,7 +369,7 @@ func TestBuffersOfActorsAtRandom(t *testing.T) {
 						_ = m.Buffer.Free()
 					}
 				case 1:
-					if old := actors[r.IntN(3)].Swap(uint64(carrier(t, s))); r.IntN(2) == 0 {
+					if old := actors[r.IntN(3)].Swap(uint64(courier(t, s))); r.IntN(2) == 0 {
 						_ = actorc.Actor(old).Stop()
 					} else {
 						_ = actorc.Actor(old).Drain()
@@ -403,7 +403,7 @@ func TestBuffersOfActorsAtRandom(t *testing.T) {
 // Bytes of C are what C says that they are: a message is handed on as it is.
 func TestABatchOfBytesIsHandedOn(t *testing.T) {
 	s := newScheduler(t)
-	a := carrier(t, s)
+	a := courier(t, s)
 	on, err := actorc.Spawn(s, handsOn{a}, actorc.MessagesOf[carried]())
 	require.NoError(t, err)
 	for range 10 {

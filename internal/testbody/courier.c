@@ -1,10 +1,10 @@
-/* carrier.c - see carrier.h. */
-#include "carrier.h"
+/* courier.c - see courier.h. */
+#include "courier.h"
 
 #include <stddef.h>
 #include <string.h>
 
-coro_sem tb_carrier_go;
+coro_sem tb_courier_go;
 
 static void echo(coro_message *m, coro_buffer b, size_t bytes)
 {
@@ -39,7 +39,7 @@ static size_t carries(coro_actor_turn *turn, void *state, coro_message *const *m
 			coro_abort();
 			break;
 		case TB_CARRY_HOLD:
-			(void)coro_sem_acquire(&tb_carrier_go, CORO_FOREVER);
+			(void)coro_sem_acquire(&tb_courier_go, CORO_FOREVER);
 			/* fall through */
 		default:
 			(void)coro_buffer_free(c.buffer);
@@ -52,13 +52,13 @@ static size_t carries(coro_actor_turn *turn, void *state, coro_message *const *m
 	.buffers = (uint32_t)coro_buffer_word(offsetof(struct tb_carried, buffer)), \
 	.answer_buffers = (uint32_t)coro_buffer_word(offsetof(struct tb_echo, buffer))
 
-const coro_actor_kind tb_carrier = {.size = sizeof tb_carrier, .behave = carries, WORDS};
-const coro_actor_kind tb_carrier_room = {
-	.size = sizeof tb_carrier_room, .behave = carries, .room = 1, WORDS};
+const coro_actor_kind tb_courier = {.size = sizeof tb_courier, .behave = carries, WORDS};
+const coro_actor_kind tb_courier_room = {
+	.size = sizeof tb_courier_room, .behave = carries, .room = 1, WORDS};
 
-void tb_carrier_asks(void *arg, void *result)
+void tb_courier_asks(void *arg, void *result)
 {
-	struct tb_carrier_ask a = *(struct tb_carrier_ask *)arg;
+	struct tb_courier_ask a = *(struct tb_courier_ask *)arg;
 	struct tb_carried c = {0};
 	struct tb_echo got = {.buffer = {0}};
 	coro_answer answer;

@@ -1,6 +1,6 @@
-/* carrier.h - an actor whose messages have buffers. */
-#ifndef TESTBODY_CARRIER_H
-#define TESTBODY_CARRIER_H
+/* courier.h - an actor whose messages have buffers. */
+#ifndef TESTBODY_COURIER_H
+#define TESTBODY_COURIER_H
 
 #include "coro_actor.h"
 
@@ -28,15 +28,15 @@ struct tb_echo {
 	uint64_t bytes; /* of the buffer */
 };
 
-/* tb_carrier - the kind, tb_carrier_room with a room for one message; the state is tb_carrier_state. */
-extern const coro_actor_kind tb_carrier, tb_carrier_room;
-extern coro_sem tb_carrier_go;
+/* tb_courier - the kind, tb_courier_room with a room for one message; the state is tb_courier_state. */
+extern const coro_actor_kind tb_courier, tb_courier_room;
+extern coro_sem tb_courier_go;
 
-/* tb_carrier_asks - a body that sends a question with a buffer of so many bytes, and frees that of
+/* tb_courier_asks - a body that sends a question with a buffer of so many bytes, and frees that of
  * the answer. Returns the bytes of the answer's. */
-struct tb_carrier_ask {
+struct tb_courier_ask {
 	uint64_t to, bytes;
 };
-void tb_carrier_asks(void *arg, void *result);
+void tb_courier_asks(void *arg, void *result);
 
 #endif
