@@ -64,16 +64,15 @@ func newBuffer(s *Scheduler, n int, maker string) (Buffer, core.UsedBuffer, erro
 	if leak.On() {
 		where = markOfGo | uintptr(bufferMarks.Add(1))
 	}
-	id := s.ledger.Make(uintptr(n), where)
+	u, ok := s.ledger.Make(uintptr(n), where)
 	runtime.KeepAlive(s)
-	if id == 0 {
+	if !ok {
 		return Buffer{}, core.UsedBuffer{}, noBuffer(n)
 	}
 	if where != 0 {
-		leak.Made(leakBuffer{id, where})
+		leak.Made(leakBuffer{u.ID(), where})
 	}
-	u, _ := core.UseBuffer(id) // nobody else has the handle
-	return Buffer{id}, u, nil
+	return Buffer{u.ID()}, u, nil
 }
 
 func noBuffer(n int) error {

@@ -6,3 +6,6 @@ package asm
 // data that it publishes and itself. The compare-and-swap keeps the compiler's order, and amd64 has
 // no other. So it is a plain store, and costs nothing.
 func StoreReleaseAfterCAS(p *uint32, v uint32) { *p = v }
+
+// StoreReleaseAfterCAS64 is the same for 8 bytes.
+func StoreReleaseAfterCAS64(p *uint64, v uint64) { *p = v }

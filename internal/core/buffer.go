@@ -58,7 +58,7 @@ func holdBuffers() (*bufferList, uint32) {
 	return nil, 0
 }
 
-func (l *bufferList) release() { asm.StoreRelease(&l.busy, 0) }
+func (l *bufferList) release() { asm.StoreReleaseAfterCAS(&l.busy, 0) }
 
 // A Ledger is where the buffers of a scheduler count: as long as the scheduler is not destroyed.
 type Ledger struct{ c *C.struct_coroi_ledger }
@@ -69,11 +69,8 @@ func (s *Scheduler) Ledger() Ledger {
 	return Ledger{C.coroi_ledger_of(s.c)}
 }
 
-// bump adds to a counter that the caller alone writes.
-func bump(p *C.uint64_t, by uint64) {
-	at := (*uint64)(unsafe.Pointer(p))
-	atomic.StoreUint64(at, atomic.LoadUint64(at)+by)
-}
+// bump adds to a counter that the caller alone writes. C reads it, and a store of 8 bytes is whole.
+func bump(p *C.uint64_t, by uint64) { *p += C.uint64_t(by) }
 
 func bufferClass(n uintptr) uint32 {
 	switch {
@@ -91,9 +88,9 @@ func bufferTrade(class uint32) uint32 {
 		C.COROI_BUFFER_TRADE_MOST)
 }
 
-// Make makes a buffer of n bytes; where is a mark by which IsLeft knows it. Its bytes are what was
-// there before. 0: no memory, or the limit is reached.
-func (l Ledger) Make(n uintptr, where uintptr) uint64 {
+// Make makes a buffer of n bytes, which is in use; where is a mark by which IsLeft knows it. Its
+// bytes are what was there before. false: no memory, or the limit is reached.
+func (l Ledger) Make(n uintptr, where uintptr) (UsedBuffer, bool) {
 	class := bufferClass(n)
 	if class == C.COROI_BUFFER_LARGE || buffersByC {
 		return l.makeByC(n, where)
@@ -108,23 +105,28 @@ func (l Ledger) Make(n uintptr, where uintptr) uint64 {
 		if d != nil {
 			giveBuffer(d)
 		}
-		return 0
+		return UsedBuffer{}, false
 	}
 	t := &l.c._go[i].tally
 	bump(&t.made, 1)
 	bump(&t.bytes, uint64(d.room))
-	list.release()
 	d.length = C.uint64_t(n)
 	d.ledger = l.c
 	d.where = C.uintptr_t(where)
-	word := uint64(d.word) | C.COROI_BUFFER_OWNED
-	storeRelease(&d.word, word) // BUF1
-	return bufferID(d, word)
+	word := uint64(d.word) | C.COROI_BUFFER_USED
+	storeReleaseAfterCAS(&d.word, word) // BUF1
+	list.release()
+	return UsedBuffer{d, bufferID(d, word)}, true
 }
 
-func (l Ledger) makeByC(n, where uintptr) uint64 {
+func (l Ledger) makeByC(n, where uintptr) (UsedBuffer, bool) {
 	crossing()
-	return uint64(C.coroi_go_buffer_make(l.c, C.size_t(n), C.uintptr_t(where)))
+	id := uint64(C.coroi_go_buffer_make(l.c, C.size_t(n), C.uintptr_t(where)))
+	if id == 0 {
+		return UsedBuffer{}, false
+	}
+	u, _ := UseBuffer(id) // nobody else has the handle
+	return u, true
 }
 
 // spend is coroi_ledger_take.
@@ -165,7 +167,9 @@ func giveBuffer(d *descriptor) {
 	C.coroi_depot_give(d, d.class, 1)
 }
 
-func storeRelease(p *C.uint64_t, v uint64) { atomic.StoreUint64((*uint64)(unsafe.Pointer(p)), v) }
+func storeReleaseAfterCAS(p *C.uint64_t, v uint64) {
+	asm.StoreReleaseAfterCAS64((*uint64)(unsafe.Pointer(p)), v)
+}
 
 func bufferID(d *descriptor, word uint64) uint64 {
 	return word>>C.COROI_BUFFER_STATE_BITS<<C.COROI_BUFFER_INDEX_BITS | uint64(d.index)
@@ -238,7 +242,7 @@ func FreeBuffer(id uint64) Status {
 	}
 	t := &l._go[i].tally
 	bump(&t.bytes, -room)
-	bump(&t.freed, 1) // last: the ledger may be freed now
+	storeReleaseAfterCAS(&t.freed, uint64(t.freed)+1) // last: the ledger may be freed now
 	list.release()
 	return OK
 }
@@ -270,7 +274,10 @@ func UseBuffer(id uint64) (UsedBuffer, Status) {
 }
 
 // Unuse ends the use.
-func (u UsedBuffer) Unuse() { storeRelease(&u.d.word, ownedWord(u.id)) }
+func (u UsedBuffer) Unuse() { storeReleaseAfterCAS(&u.d.word, ownedWord(u.id)) }
+
+// ID is the handle.
+func (u UsedBuffer) ID() uint64 { return u.id }
 
 // Bytes is the memory, as long as the buffer is used.
 func (u UsedBuffer) Bytes() []byte {
@@ -335,7 +342,7 @@ func UnpassBuffers(at unsafe.Pointer, offsets []uintptr) {
 		}
 		d := findBuffer(*p)
 		word := gen<<C.COROI_BUFFER_STATE_BITS | C.COROI_BUFFER_OWNED
-		storeRelease(&d.word, word)
+		storeReleaseAfterCAS(&d.word, word)
 		*p = bufferID(d, word)
 	}
 }

@@ -492,7 +492,7 @@ func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
 
-func (Ledger) Make(n uintptr, where uintptr) uint64 { return 0 }
+func (Ledger) Make(n uintptr, where uintptr) (UsedBuffer, bool) { return UsedBuffer{}, false }
 
 func (*Lend) Call() *Call               { return nil }
 func (*Lend) Ended() (Status, *Failure) { return Again, nil }
@@ -674,6 +674,7 @@ func (*Submitter) Unload() {}
 
 func (UsedBuffer) Bytes() []byte     { return nil }
 func (UsedBuffer) Grow(n int) Status { return Again }
+func (UsedBuffer) ID() uint64        { return 0 }
 func (UsedBuffer) Room() int         { return 0 }
 func (UsedBuffer) SetLen(n int)      {}
 func (UsedBuffer) Unuse()            {}
