@@ -73,7 +73,7 @@ func openStream(kind ...coro.FuncOption) func() (harness.Trial, io.ReadWriter, e
 		}
 		st, err := coro.NewStream(s, cbody.StreamBlock)
 		if err == nil {
-			echo := coro.MustFunc[uintptr, coro.None](cbody.StreamEcho, kind...)
+			echo := coro.MustFunc[coro.StreamEnd, coro.None](cbody.StreamEcho, kind...)
 			err = echo.Spawn(s, st.Address())
 		}
 		if err != nil {
