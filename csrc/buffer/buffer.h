@@ -23,7 +23,9 @@
  *   BUF2  pass: OWNED -> OWNED with the next generation. The copy that travels gets the new handle;
  *         what hands the payload over is the release. If it is not handed over, the passer alone
  *         knows the new handle, and takes the generation back. Of several buffers in one payload
- *         either all are passed, or those before the one that is not are taken back
+ *         either all are passed, or those before the one that is not are taken back. A payload
+ *         that others may have seen is taken back by a compare-and-swap of each buffer to the
+ *         generation before (acquire): one that they have sent on or freed stays theirs
  *   BUF3  use: OWNED -> USED, and then OWNED (release): by Go for each of its methods, and to
  *         resize or cut. While the buffer is used nobody passes or frees it (CORO_EBUSY)
  *   BUF4  free: OWNED -> FREE with the next generation (acquire: what users have done is over).

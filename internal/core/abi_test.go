@@ -23,7 +23,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "df623ebcbf972e9c"
+	abiHash    = "0606a0aa91f0cf2e"
 )
 
 var (

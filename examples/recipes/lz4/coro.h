@@ -2000,12 +2000,14 @@ size_t coro_scheduler_trim(coro_scheduler *s);
  *
  * A buffer is a handle of 8 bytes, by index and generation, of memory that the library keeps. Who
  * has made it owns it, and either frees it or sends it on: in the argument or the result of a
- * coroutine, or as a part of a value of a channel, in words that were declared to hold buffers.
+ * coroutine, in a value of a channel, or in a message to an actor (coro_actor.h) or its answer, in
+ * words that were declared to hold buffers.
  * Nothing is copied. A send makes the sender's handle stale, and the receiver gets another one. A
  * send that fails changes nothing: the sender owns the buffer as before. What nobody receives is
  * freed by the library.
  *
- *   Stale     Every call with a handle that was sent, freed, or never made is CORO_ESTALE. After
+ *   Stale     Every call with a handle that was sent, freed, or never made is CORO_ESTALE, but
+ *             of those of actors CORO_EINVAL. After
  *             2^40 owners of the same descriptor a handle that old may name a buffer again.
  *   Address   coro_buffer_at tells where the bytes are. The address is the owner's until the
  *             buffer is sent, freed or resized; nothing can tell who keeps it for longer. With
