@@ -13,7 +13,7 @@ import (
 
 // tellEnd tells the core how the body has ended. Result: there is one for C joiners.
 func (c *Coroutine) tellEnd() (flags uint8, result bool) {
-	err := c.typed.outcome()
+	err := c.typed.conclude()
 	switch {
 	case c.next == nil:
 		c.pool.ends.unstarted(c.pool.quits.Load())

@@ -136,7 +136,7 @@ func cannotLend(what string, l *core.Loan) error {
 	case l.Borrows():
 	case len(l.Buffers())+len(l.ResultBuffers()) > 0:
 		return &OptionError{what, "Func", "has a coro.Buffer, which one coroutine owns: use " +
-			"Spawn, Start, StartContext, Call or a Group, once for each Buffer"}
+			"Spawn, SpawnSeq, Start, Call, CallN or a Group, once for each Buffer"}
 	default:
 		why = fmt.Sprintf("has an argument or a result of more than %d bytes, which is kept "+
 			"until its coroutine ends", InlineBytes)

@@ -32,6 +32,11 @@ func (e *CallError) Unwrap() error { return e.Err }
 // and of those at present no result is stored. If f borrows memory (see [Slice]), those that have
 // started are canceled, and CallN returns when they have ended. results may be nil for a None.
 // Besides the errors of Call, CallN returns an *OptionError if results is shorter than args.
+//
+// The Buffers of 8192 calls at a time pass before the first of these begins (see [Buffer]). A call
+// whose own cannot be passed does not begin: its error is ErrStale or ErrBusy. The Buffers of a
+// call that never begins for another reason are freed, and those of a result that is not stored.
+// What was not passed is the caller's as before: its handle is not stale.
 func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
 	if len(results) < len(args) && unsafe.Sizeof(*new(R)) > 0 {
 		return &OptionError{"CallN", len(results), fmt.Sprintf(
@@ -40,10 +45,7 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
-	if f.spec.Flags&core.Carries != 0 {
-		return cannotLend("CallN", f.spec.Loan)
-	}
-	if f.spec.Flags != 0 {
+	if f.spec.Flags&^core.Carries != 0 {
 		return &OptionError{"CallN", "pinned, or a daemon",
 			"runs functions on any worker: without OnWorker and Daemon"}
 	}
@@ -93,6 +95,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			*(*A)(many.Arg(i)) = args[i]
 		}
 	}
+	f.passMany(many, len(args))
 	free := func() {
 		s.leaders.Add(-1)
 		many.Free()
@@ -100,13 +103,17 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			loan.End()
 		}
 	}
+	abandon := func() { // nobody gets the results
+		f.dropMany(many, len(args))
+		free()
+	}
 	left := func(t *Task[None]) { // the goroutine ends in a function that a call has called
 		if loan == nil {
-			t.whenDone(free)
+			t.whenDone(abandon)
 			return
 		}
 		t.endHere()
-		free()
+		abandon()
 	}
 	s.leaders.Add(1)
 	lead := Func[uintptr, None]{core.Spec{Fn: core.ManyLeader, Class: s.class, ArgBytes: 8}}
@@ -116,13 +123,15 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	t, _, err := lead.callOn(ctx, s, &address, &l, at, err, left)
 	switch {
 	case err != nil && t != nil && loan == nil: // the calls go on
-		t.whenDone(free)
+		t.whenDone(abandon)
 		return nil, err
 	case err != nil:
 		if t != nil {
 			t.endHere() // it is canceled by now
+		} else {
+			f.unpassMany(many, len(args))
 		}
-		free()
+		abandon()
 		return nil, err
 	}
 	defer free()
@@ -144,10 +153,58 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			if i < len(results) {
 				results[i] = *new(R)
 			}
+			core.DropBuffers(many.Result(i), f.spec.Loan.ResultBuffers())
 			if first == nil {
-				first = &CallError{i, errorOf(status, failure)}
+				first = &CallError{i, errorOfMany(status, failure)}
 			}
 		}
 	}
 	return first, nil
+}
+
+// passMany passes the buffers of n arguments, which many has copies of. A call with one that cannot
+// be passed will not begin.
+func (f *Func[A, R]) passMany(many core.Many, n int) {
+	if f.spec.Flags&core.Carries == 0 {
+		return
+	}
+	for i := range n {
+		status := core.PassBuffers(many.Arg(i), f.spec.Loan.Buffers())
+		if status != core.OK {
+			many.Refuse(i, status)
+		}
+	}
+}
+
+// unpassMany takes passMany back, if the leader has never begun.
+func (f *Func[A, R]) unpassMany(many core.Many, n int) {
+	if f.spec.Flags&core.Carries == 0 || n == 0 || many.Begun() {
+		return
+	}
+	for i := range n {
+		core.UnpassBuffers(many.Arg(i), f.spec.Loan.Buffers())
+		many.Refuse(i, core.Canceled)
+	}
+}
+
+// dropMany frees the buffers of all results, and of arguments that no call will have: the leader
+// has ended, perhaps without having begun.
+func (f *Func[A, R]) dropMany(many core.Many, n int) {
+	if f.spec.Flags&core.Carries == 0 {
+		return
+	}
+	for i := range n {
+		if !many.Begun() {
+			core.DropBuffers(many.Arg(i), f.spec.Loan.Buffers())
+		}
+		core.DropBuffers(many.Result(i), f.spec.Loan.ResultBuffers())
+	}
+}
+
+// errorOfMany is errorOf, also of a call whose buffers could not be passed.
+func errorOfMany(status core.Status, failure *core.Failure) error {
+	if status == core.Stale || status == core.Busy {
+		return bufferStatus(status)
+	}
+	return errorOf(status, failure)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -97,9 +98,14 @@ func (f *Func[A, R]) spawnCarrying(what string, arg *A, spawn func() error) erro
 	if err != nil {
 		return err
 	}
-	if err = spawn(); err != nil {
-		core.UnpassBuffers(unsafe.Pointer(arg), buffers)
-	}
+	started := false
+	defer func() { // the context of SpawnWait may panic
+		if !started {
+			core.UnpassBuffers(unsafe.Pointer(arg), buffers)
+		}
+	}()
+	err = spawn()
+	started = err == nil
 	return err
 }
 
@@ -132,4 +138,67 @@ func (t *Task[R]) keepBuffers(offsets []uintptr) {
 			core.DropBufferIDs(k.ids)
 		}
 	}, k)
+}
+
+// A passedBuffer is a Buffer that a Select has passed: its owner's handle, and that in the values
+// which are sent.
+type passedBuffer struct{ was, now uint64 }
+
+// passing has do select from copies of the cases, whose buffers have passed. What is not sent is
+// taken back, also if do panics. See sync/sendcase.c.
+func passing(cases []Case, do func([]Case) (int, error)) (done int, err error) {
+	var passed []passedBuffer
+	cases, copies := slices.Clone(cases), slices.Clone(cases)
+	defer func() {
+		for _, b := range passed {
+			if err != nil || done < 0 || !cases[done].sends(b.now) {
+				core.UnpassBuffers(unsafe.Pointer(&b.now), []uintptr{0})
+			}
+		}
+	}()
+	done = -1
+	for i := range cases {
+		if passed, err = cases[i].pass(passed); err != nil {
+			return -1, err
+		}
+		copies[i].value, copies[i].buffers = cases[i].value, nil
+	}
+	return do(copies)
+}
+
+// pass passes the buffers of k's value, which becomes a copy, but for those that have passed.
+func (k *Case) pass(passed []passedBuffer) ([]passedBuffer, error) {
+	if len(k.buffers) == 0 {
+		return passed, nil
+	}
+	value := unsafe.Pointer(unsafe.SliceData(make([]uint64, (k.bytes+7)/8)))
+	copyValue(value, k.value, k.bytes)
+	others := passed
+	k.value = value
+	for _, offset := range k.buffers {
+		at := (*uint64)(unsafe.Add(value, offset))
+		was := *at
+		i := slices.IndexFunc(others, func(b passedBuffer) bool { return b.was == was })
+		switch {
+		case was == 0:
+		case i < 0:
+			status := core.PassBuffers(unsafe.Pointer(at), []uintptr{0})
+			if status != core.OK {
+				return passed, bufferStatus(status)
+			}
+			passed = append(passed, passedBuffer{was, *at})
+		case k.sends(others[i].now): // twice in one value
+			return passed, errStaleBuffer
+		default:
+			*at = others[i].now
+		}
+	}
+	return passed, nil
+}
+
+// sends tells whether one of the buffers that k sends is id.
+func (k *Case) sends(id uint64) bool {
+	return slices.ContainsFunc(k.buffers, func(offset uintptr) bool {
+		return *(*uint64)(unsafe.Add(k.value, offset)) == id
+	})
 }

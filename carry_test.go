@@ -4,7 +4,10 @@ package coro_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,9 +100,12 @@ func TestABufferThatCannotBeSentStays(t *testing.T) {
 	assert.ErrorIs(t, bufferBody.SpawnWait(expired, s, bufferArg{Buffer: b}), context.Canceled)
 	_, err = bufferBody.SpawnN(s, 2, bufferArg{Buffer: b})
 	assert.ErrorContains(t, err, "one coroutine owns")
-	err = bufferBody.CallN(background, s, []bufferArg{{Buffer: b}}, make([]bufferResult, 1))
-	assert.ErrorContains(t, err, "one coroutine owns")
+	callN := func(ctx context.Context) error {
+		return bufferBody.CallN(ctx, s, []bufferArg{{Buffer: b}}, make([]bufferResult, 1))
+	}
+	assert.ErrorIs(t, callN(expired), context.Canceled)
 	require.NoError(t, s.Close(soon(t)))
+	assert.ErrorIs(t, callN(background), coro.ErrClosed)
 	for range 2 {
 		_, err = bufferBody.Call(background, s, bufferArg{Buffer: b})
 		assert.ErrorIs(t, err, coro.ErrClosed)
@@ -179,10 +185,6 @@ func TestABufferGoesToAGoFunctionAndComesBack(t *testing.T) {
 	st := s.Stats().Buffers
 	assert.EqualValues(t, 3, st.Made)
 	assert.EqualValues(t, 2, st.Freed) // all but the first
-	_, err = coro.ExportBody(func(*coro.Coroutine, coro.Buffer) (coro.None, error) {
-		return coro.None{}, nil
-	})
-	assert.ErrorContains(t, err, "has a coro.Buffer")
 }
 
 // Coroutines that never start, since their scheduler is closed, give their buffers back.
@@ -293,8 +295,6 @@ func TestAChanFreesTheBuffersThatAreLeft(t *testing.T) {
 	require.NoError(t, c.Close())
 	b := newBuffer(t, s, "text")
 	assert.ErrorIs(t, c.Send(background, bufferValue{0, b}), coro.ErrChanClosed)
-	_, err := coro.TrySelect(coro.OnSend(c, bufferValue{0, b}))
-	assert.ErrorContains(t, err, "sends a Buffer")
 	require.NoError(t, b.Free())
 	var v bufferValue
 	for range 3 {
@@ -304,11 +304,405 @@ func TestAChanFreesTheBuffersThatAreLeft(t *testing.T) {
 		assert.NoError(t, v.Buffer.Free())
 	}
 	assertNoBuffers(t, s)
-	_, err = coro.NewChan[[65]coro.Buffer](s, 1)
+	_, err := coro.NewChan[[65]coro.Buffer](s, 1)
 	assert.ErrorContains(t, err, "Buffer")
 	_, err = coro.NewChan[struct {
 		coro.Buffer
 		More [505]byte
 	}](s, 1)
 	assert.ErrorContains(t, err, "Buffer")
+}
+
+// ---------------------------------------------------------------------------------------- CallN
+
+func TestCallNPassesBuffers(t *testing.T) {
+	s := newScheduler(t)
+	const n = 10000 // more than CallN starts at once
+	args, results := make([]bufferArg, n), make([]bufferResult, n)
+	busy := newBuffer(t, s, "busy")
+	stale := newBuffer(t, s, "stale")
+	require.NoError(t, stale.Free())
+	does := []int32{testbody.BufferReturn, testbody.BufferFree, testbody.BufferChild,
+		testbody.BufferFail, testbody.BufferAbort, testbody.BufferReturn}
+	for i := range args {
+		args[i] = bufferArg{Does: does[i%len(does)], Buffer: newBuffer(t, s, "text")}
+	}
+	for i, b := range map[int]coro.Buffer{5: stale, n - 1: busy} {
+		require.NoError(t, args[i].Buffer.Free())
+		args[i].Buffer = b
+	}
+	var err error
+	require.NoError(t, busy.Use(func([]byte) error {
+		err = bufferBody.CallN(background, s, args, results)
+		return nil
+	}))
+	var first *coro.CallError
+	require.ErrorAs(t, err, &first)
+	assert.Equal(t, 3, first.Index, "that fails")
+	for i, a := range args {
+		r := results[i]
+		switch {
+		case i == 5, i == n-1, a.Does == testbody.BufferFail, a.Does == testbody.BufferAbort:
+			assert.Zero(t, r)
+		case a.Does == testbody.BufferFree:
+			assert.Equal(t, coro.Buffer{}, r.Buffer)
+		default:
+			text, err := r.Buffer.Bytes()
+			assert.NoError(t, err)
+			assert.Equal(t, "TEXT", string(text))
+			assert.NoError(t, r.Buffer.Free())
+		}
+		if i == n-1 {
+			assert.NoError(t, a.Buffer.Free())
+		} else {
+			assert.ErrorIs(t, a.Buffer.Free(), coro.ErrStale)
+		}
+	}
+	for want, b := range map[error]coro.Buffer{coro.ErrStale: stale,
+		coro.ErrBusy: newBuffer(t, s, "busy")} {
+		_ = b.Use(func([]byte) error { err = callOneOf(s, b); return nil })
+		if want == coro.ErrStale {
+			err = callOneOf(s, b)
+		} else {
+			assert.NoError(t, b.Free())
+		}
+		require.ErrorAs(t, err, &first)
+		assert.ErrorIs(t, first, want)
+		assert.Equal(t, 1, first.Index)
+	}
+	allFreed(t, s)
+}
+
+// callOneOf calls two bodies, the second with b.
+func callOneOf(s *coro.Scheduler, b coro.Buffer) error {
+	does := testbody.BufferFree
+	first, err := coro.BufferOf(s, []byte("text"))
+	if err != nil {
+		return err
+	}
+	return bufferBody.CallN(background, s, []bufferArg{{Does: does, Buffer: first},
+		{Does: does, Buffer: b}}, make([]bufferResult, 2))
+}
+
+// Calls that begin have their buffers, and the library frees those of the others, and of results
+// that nobody gets.
+func TestCallNThatIsCanceledLosesNoBuffer(t *testing.T) {
+	for i := range 20 {
+		s := newScheduler(t)
+		args := make([]bufferArg, 300)
+		for k := range args {
+			does := testbody.BufferReturn
+			if k >= 250 || k%50 == i { // it returns after a cancel of its own
+				does = testbody.BufferCancel
+			}
+			args[k] = bufferArg{Does: does, Buffer: newBuffer(t, s, "text")}
+		}
+		ctx, cancel := context.WithCancelCause(background)
+		time.AfterFunc(time.Duration(i*i)*10*time.Microsecond, func() { cancel(errEnough) })
+		err := bufferBody.CallN(ctx, s, args, make([]bufferResult, len(args)))
+		require.ErrorIs(t, err, errEnough)
+		for _, a := range args {
+			if err := a.Buffer.Free(); err != nil { // else nothing has begun
+				assert.ErrorIs(t, err, coro.ErrStale)
+			}
+		}
+		require.ErrorIs(t, s.Close(expired), context.Canceled)
+		require.NoError(t, s.Close(soon(t)))
+		allFreed(t, s)
+	}
+}
+
+func TestSpawnSeqPassesBuffers(t *testing.T) {
+	s := newScheduler(t)
+	gone := newBuffer(t, s, "gone")
+	require.NoError(t, gone.Free())
+	n, err := bufferBody.SpawnSeq(s, func(yield func(bufferArg) bool) {
+		for range 300 {
+			if !yield(bufferArg{Does: testbody.BufferFree, Buffer: newBuffer(t, s, "text")}) {
+				return
+			}
+		}
+		yield(bufferArg{Buffer: gone})
+	})
+	assert.ErrorIs(t, err, coro.ErrStale)
+	assert.Equal(t, 300, n)
+	finish(t, s)
+	allFreed(t, s)
+}
+
+// -------------------------------------------------------------------------------------- selects
+
+func TestASelectSendsTheBufferOfOneCase(t *testing.T) {
+	s := newScheduler(t)
+	full, err := coro.NewChan[bufferValue](s, 1)
+	require.NoError(t, err)
+	free, err := coro.NewChan[coro.Buffer](s, 1)
+	require.NoError(t, err)
+	require.NoError(t, full.Send(background, bufferValue{}))
+	b := newBuffer(t, s, "text")
+	cases := []coro.Case{coro.OnSend(full, bufferValue{1, b}), coro.OnSend(free, b)}
+	i, err := coro.Select(background, cases...)
+	require.NoError(t, err)
+	assert.Equal(t, 1, i)
+	assertStale(t, b)
+	_, err = coro.Select(background, cases...)
+	assert.ErrorIs(t, err, coro.ErrStale, "it was sent")
+	got, err := free.Recv(background)
+	require.NoError(t, err)
+	require.NoError(t, free.Send(background, coro.Buffer{}))
+
+	b = got
+	cases = []coro.Case{coro.OnSend(full, bufferValue{1, b}), coro.OnSend(free, b)}
+	i, err = coro.TrySelect(cases...)
+	assert.NoError(t, err)
+	assert.Equal(t, -1, i)
+	ctx := endsSoon()
+	_, err = coro.Select(ctx, cases...)
+	assert.ErrorIs(t, err, errEnough)
+	_, err = coro.Select(ctx, cases...)
+	assert.ErrorIs(t, err, errEnough, "the context has ended")
+	assert.NoError(t, b.Use(func([]byte) error {
+		_, err := coro.Select(background, cases...)
+		assert.ErrorIs(t, err, coro.ErrBusy)
+		return nil
+	}))
+	for _, ctx := range []panicky{{background, false}, {background, true}} {
+		assert.Panics(t, func() { _, _ = coro.Select(ctx, cases...) })
+		assert.Panics(t, func() { _ = free.Send(ctx, b) })
+	}
+	assert.Panics(t, func() {
+		_ = bufferBody.SpawnWait(panicky{background, true}, s, bufferArg{Buffer: b})
+	})
+	assert.NoError(t, free.Close())
+	i, err = coro.Select(background, cases...)
+	assert.ErrorIs(t, err, coro.ErrChanClosed)
+	assert.Equal(t, 1, i)
+	text, err := b.Bytes()
+	assert.NoError(t, err)
+	assert.Equal(t, "text", string(text), "it is the caller's after each error")
+
+	var v bufferValue
+	c, err := coro.NewChan[[2]coro.Buffer](s, 1)
+	require.NoError(t, err)
+	_, err = coro.Select(background, cases[0], coro.OnSend(c, [2]coro.Buffer{b, b}))
+	assert.ErrorIs(t, err, coro.ErrStale, "twice in one value")
+	i, err = coro.TrySelect(coro.OnSend(c, [2]coro.Buffer{b}), cases[0], coro.OnRecv(c, nil))
+	assert.NoError(t, err)
+	assert.Zero(t, i)
+	assertStale(t, b)
+	i, err = coro.TrySelect(coro.OnRecv(full, &v))
+	assert.NoError(t, err)
+	assert.Zero(t, i)
+	require.NoError(t, c.Free())
+	allFreed(t, s)
+}
+
+// A panicky context panics when it is asked for its end.
+type panicky struct {
+	context.Context
+	soon bool // also by Err
+}
+
+func (panicky) Done() <-chan struct{} { panic("done") }
+
+func (p panicky) Err() error {
+	if p.soon {
+		panic("err")
+	}
+	return nil
+}
+
+func TestBuffersGoThroughSelects(t *testing.T) {
+	for _, capacity := range []int{0, 1, 8} {
+		s := newScheduler(t)
+		a, err := coro.NewChan[bufferValue](s, capacity)
+		require.NoError(t, err)
+		b, err := coro.NewChan[bufferValue](s, capacity)
+		require.NoError(t, err)
+		n := scaled(2000)
+		send := func(ctx context.Context) (kept int) {
+			for i := range n {
+				buffer := newBuffer(t, s, "text")
+				ctx, cancel := context.WithTimeout(ctx, time.Duration(i%20)*time.Microsecond)
+				if i%3 > 0 {
+					cancel()
+					ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+				}
+				v := bufferValue{int64(i), buffer}
+				_, err := coro.Select(ctx, coro.OnSend(a, v), coro.OnSend(b, v))
+				if err == nil {
+					assert.ErrorIs(t, buffer.Free(), coro.ErrStale)
+				} else {
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+					assert.NoError(t, buffer.Free())
+					kept++
+				}
+				cancel()
+			}
+			return kept
+		}
+		done := make(chan int, 5)
+		for range 2 {
+			go func() { done <- send(background) }()
+		}
+		_, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			done <- send(c.Context())
+			return coro.None{}, nil
+		})
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		var got atomic.Int64
+		take := func(v bufferValue) {
+			text, err := v.Buffer.Bytes()
+			assert.NoError(t, err)
+			assert.Equal(t, "text", string(text))
+			assert.NoError(t, v.Buffer.Free())
+			got.Add(1)
+		}
+		all.Go(func() {
+			for v, err := range a.All(background) {
+				assert.NoError(t, err)
+				take(v)
+			}
+		})
+		all.Go(func() {
+			var v bufferValue
+			for {
+				i, err := coro.Select(background, coro.OnRecv(a, &v), coro.OnRecv(b, &v))
+				if err != nil {
+					assert.ErrorIs(t, err, coro.ErrChanClosed)
+					if i == 1 {
+						return
+					}
+					continue
+				}
+				take(v)
+			}
+		})
+		sum := <-done + <-done + <-done
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		all.Wait()
+		assert.EqualValues(t, 3*n, sum+int(got.Load()))
+		finish(t, s)
+		allFreed(t, s)
+	}
+}
+
+// ------------------------------------------------------------------------------------ Go bodies
+
+type goResult struct {
+	Text   string // what is behind pointers is Go's
+	Buffer coro.Buffer
+}
+
+func TestAGoBodyReturnsABuffer(t *testing.T) {
+	s := newScheduler(t)
+	g := coro.NewGroup(background, s)
+	inner := newBuffer(t, s, "text")
+	started := func(in coro.Scope, b coro.Buffer, err error) *coro.Task[goResult] {
+		task, e := coro.Go(in, func(*coro.Coroutine) (goResult, error) {
+			return goResult{"text", b}, err
+		})
+		require.NoError(t, e)
+		return task
+	}
+	r, err := started(s, inner, nil).Wait(background)
+	require.NoError(t, err)
+	assertStale(t, inner)
+	outer, err := coro.Go(g, func(c *coro.Coroutine) (coro.Buffer, error) {
+		r, err := coro.Await(c.Context(), c, started(s, r.Buffer, nil))
+		return r.Buffer, err
+	})
+	require.NoError(t, err)
+	b, err := outer.Wait(background)
+	require.NoError(t, err)
+	again, err := outer.Wait(background)
+	require.NoError(t, err)
+	assert.Equal(t, b, again)
+	text, err := b.Bytes()
+	assert.NoError(t, err)
+	assert.Equal(t, "text", string(text))
+
+	r, err = started(s, b, errEnough).Wait(background)
+	assert.Equal(t, errEnough, err)
+	assert.Equal(t, b, r.Buffer, "with an error nothing passes")
+	require.NoError(t, b.Free())
+	r, err = started(s, b, nil).Wait(background)
+	assert.ErrorIs(t, err, coro.ErrStale)
+	assert.Zero(t, r)
+
+	for range 20 { // nobody takes it
+		started(s, newBuffer(t, s, "text"), nil)
+		started(g, newBuffer(t, s, "text"), nil)
+		task := started(s, newBuffer(t, s, "text"), nil)
+		receive(t, task.Done())
+	}
+	require.NoError(t, g.Wait(background))
+	finish(t, s)
+	allFreed(t, s)
+}
+
+func TestABufferGoesToAGoBodyOfCAndComesBack(t *testing.T) {
+	s := newScheduler(t)
+	// a body may keep its buffer over waits, and it may end in each way
+	body := coro.MustExportBody(func(c *coro.Coroutine, b coro.Buffer) (coro.Buffer, error) {
+		c.Yield()
+		text, err := b.Bytes()
+		if err != nil {
+			return b, err
+		}
+		switch string(text) {
+		case "frees":
+			return coro.Buffer{}, b.Free()
+		case "fails":
+			return b, errors.Join(errEnough, b.Free())
+		case "panics":
+			_ = b.Free()
+			panic("with a buffer")
+		}
+		return b, b.Append([]byte(" of Go"))
+	})
+	call := func(does int32, text string) bufferResult {
+		r, err := bufferBody.Call(background, s, bufferArg{does, newBuffer(t, s, text), int64(body)})
+		require.NoError(t, err)
+		return r
+	}
+	r := call(testbody.BufferSpawnGo, "text")
+	assert.Zero(t, r.Status)
+	text, err := r.Buffer.Bytes()
+	assert.NoError(t, err)
+	assert.Equal(t, "text of Go", string(text))
+	assert.NoError(t, r.Buffer.Free())
+	for text, status := range map[string]int32{"frees": testbody.OK, "fails": testbody.EFAILED,
+		"panics": testbody.EFAILED} {
+		r = call(testbody.BufferSpawnGo, text)
+		assert.EqualValues(t, status, r.Status)
+		assert.Zero(t, r.Buffer)
+		call(testbody.BufferDropGo, text)
+	}
+	call(testbody.BufferDropGo, "text")
+	finish(t, s)
+	allFreed(t, s)
+}
+
+// Go bodies that C has started, and that have not begun when the scheduler is canceled, give their
+// buffers back; so do results that nobody has joined.
+func TestAGoBodyOfCThatNeverBegins(t *testing.T) {
+	body := coro.MustExportBody(func(c *coro.Coroutine, b coro.Buffer) (coro.Buffer, error) {
+		for c.Park(c.Context()) == nil {
+		}
+		return b, nil
+	})
+	for i := range 30 {
+		s := newScheduler(t, coro.WithExecutors(1))
+		for range 50 {
+			require.NoError(t, bufferBody.Spawn(s, bufferArg{testbody.BufferSpawnGo,
+				newBuffer(t, s, "text"), int64(body)}))
+		}
+		time.Sleep(time.Duration(i) * 20 * time.Microsecond)
+		require.ErrorIs(t, s.Close(expired), context.Canceled)
+		require.NoError(t, s.Close(soon(t)))
+		allFreed(t, s)
+	}
 }

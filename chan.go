@@ -43,8 +43,7 @@ const (
 //
 // A value of at most 512 bytes may have a [Buffer], or several. Send and TrySend pass them to the
 // receiver, without a copy; they return ErrStale or ErrBusy, and have sent nothing, where one of
-// them cannot be passed. Those that are left in the Chan are freed with it. A Select receives from
-// such a Chan, and does not send there.
+// them cannot be passed. Those that are left in the Chan are freed with it.
 type Chan[T any] struct {
 	object
 	core     core.Chan
@@ -183,13 +182,17 @@ func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
 	if status != core.OK {
 		return status, bufferStatus(status)
 	}
+	sent := false
+	defer func() { // ctx may panic
+		if !sent {
+			core.UnpassBuffers(unsafe.Pointer(&v), c.buffers)
+		}
+	}()
 	status, err := c.core.TryByCall(true, unsafe.Pointer(&v)), error(nil)
 	if status == core.TimedOut {
 		status, err = c.sendPassed(ctx, v)
 	}
-	if status != core.OK || err != nil {
-		core.UnpassBuffers(unsafe.Pointer(&v), c.buffers)
-	}
+	sent = status == core.OK && err == nil
 	return status, err
 }
 

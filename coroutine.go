@@ -13,6 +13,7 @@ import (
 	"github.com/organzine/coro/internal/ctxerr"
 	"github.com/organzine/coro/internal/leak"
 	"github.com/organzine/coro/internal/panicked"
+	"github.com/organzine/coro/internal/plain"
 )
 
 // A Coroutine is a coroutine whose body is a Go function, as that body sees it. It is a member of
@@ -66,6 +67,7 @@ type typedBody interface {
 	call(*Coroutine)
 	fail(error)                         // the body has not come to its own end
 	outcome() error                     // of the body
+	conclude() error                    // the same, once: the result's buffers are passed on
 	payload() (unsafe.Pointer, uintptr) // the result, for C joiners
 	complete()                          // the task is done
 }
@@ -73,16 +75,34 @@ type typedBody interface {
 // A goBody is a Coroutine with the types of its body.
 type goBody[T any] struct {
 	Coroutine
-	task  *Task[T]
-	f     func(*Coroutine) (T, error)
-	bytes uint8
+	task    *Task[T]
+	f       func(*Coroutine) (T, error)
+	bytes   uint8
+	buffers []uintptr // offsets of the Buffers in the result
 }
 
 func (b *goBody[T]) call(c *Coroutine) { b.task.result, b.task.err = b.f(c) }
 func (b *goBody[T]) fail(err error)    { b.task.err = err }
 
 func (b *goBody[T]) outcome() error { return b.task.err }
-func (b *goBody[T]) complete()      { b.task.completeBody() }
+
+func (b *goBody[T]) conclude() error {
+	t := b.task
+	if len(b.buffers) > 0 && t.err == nil {
+		t.err = bufferStatus(core.PassBuffers(unsafe.Pointer(&t.result), b.buffers))
+		if t.err != nil {
+			t.result = *new(T)
+		}
+	}
+	return t.err
+}
+
+func (b *goBody[T]) complete() {
+	if len(b.buffers) > 0 && b.task.err == nil && !b.fromC { // else a C joiner has them
+		b.task.keepBuffers(b.buffers)
+	}
+	b.task.completeBody()
+}
 
 func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 	return unsafe.Pointer(&b.task.result), uintptr(b.bytes)
@@ -95,6 +115,10 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // error, with its text (coro_join_error). A body that was canceled, and returns the cause or the
 // Err of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the
 // coroutine's context is derived from the group's.
+//
+// A [Buffer] in what f returns, without an error, is the Task's, and then that of who waits; it is
+// freed if the Task is dropped. C joiners get no such result. One that cannot be passed is ErrStale
+// or ErrBusy for the Task.
 //
 // The options are for the coroutine: [AsDaemon].
 //
@@ -212,12 +236,19 @@ func (b *goBody[T]) launch(s *Scheduler) error {
 	return nil
 }
 
+// goResultBytes is how many bytes of a Go body's result may have Buffers.
+const goResultBytes = 4096
+
 // newBody makes a body without a record.
 func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *goBody[T] {
 	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
 	b.pool, b.typed, b.name = &s.executors, b, name
-	if n, err := inlineBytes("Go", reflect.TypeFor[T]()); err == nil {
-		b.bytes = n
+	t := reflect.TypeFor[T]()
+	if t.Size() >= unsafe.Sizeof(Buffer{}) {
+		b.buffers, _ = plain.Buffers(t, goResultBytes)
+	}
+	if n, err := inlineBytes("Go", t); err == nil && len(b.buffers) == 0 {
+		b.bytes = n // else the result is the Task's alone
 	}
 	return b
 }

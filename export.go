@@ -199,7 +199,9 @@ type BodyID uint32
 // coro_spawn_go, as Go does in Go. A and R hold no pointers and have at most InlineBytes bytes, or
 // are None. The body's context ends when the body is canceled, as that of every other body. A C
 // body that joins it gets the result, or CORO_EFAILED after an error or a panic, and
-// coro_join_error has the first 1023 bytes of the error's text.
+// coro_join_error has the first 1023 bytes of the error's text. A [Buffer] in an A is the
+// function's when that begins, and freed if it never begins; one in an R is then the joiner's, and
+// freed if nobody joins.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,
@@ -219,20 +221,23 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 	if err != nil {
 		return 0, err
 	}
-	for _, t := range []reflect.Type{reflect.TypeFor[A](), reflect.TypeFor[R]()} {
-		if offsets, _ := bufferWords("ExportBody", t, InlineBytes); len(offsets) > 0 {
-			return 0, &OptionError{"ExportBody", t, "has a coro.Buffer: C bodies send those to C " +
-				"bodies, to exported functions, and through channels"}
-		}
-	}
+	buffers, _ := plain.Buffers(reflect.TypeFor[A](), InlineBytes)
+	resultBuffers, _ := plain.Buffers(reflect.TypeFor[R](), InlineBytes)
 	name := bodyName(f)
-	return addBody(&goBodyType{argBytes, resultBytes,
-		func(s *Scheduler, it core.GoWorkerItem) *Coroutine {
+	return addBody(&goBodyType{argBytes, resultBytes, uint8(mask(buffers)),
+		uint8(mask(resultBuffers)), func(s *Scheduler, it core.GoWorkerItem) *Coroutine {
 			var arg A
-			if argBytes > 0 {
+			body := func(c *Coroutine) (R, error) { return f(c, arg) }
+			if len(buffers) > 0 { // until the body begins, the core has them
+				body = func(c *Coroutine) (R, error) {
+					c.join.TakeArg(unsafe.Pointer(&arg), unsafe.Sizeof(arg))
+					return f(c, arg)
+				}
+			} else if argBytes > 0 {
 				arg = *(*A)(it.Arg())
 			}
-			b := newBody(s, name, func(c *Coroutine) (R, error) { return f(c, arg) })
+			b := newBody(s, name, body)
+			b.bytes = resultBytes
 			b.ctx, b.fromC = context.Background(), true
 			b.enter(it.Joinable())
 			return &b.Coroutine
@@ -250,7 +255,8 @@ func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
 
 // A goBodyType is a function that was exported by ExportBody.
 type goBodyType struct {
-	argBytes, resultBytes uint8
+	argBytes, resultBytes     uint8
+	argBuffers, resultBuffers uint8 // a bit for each word that is one
 	// makes the coroutine that C has asked for
 	start func(*Scheduler, core.GoWorkerItem) *Coroutine
 }
@@ -261,7 +267,8 @@ var goBodies table.Table[goBodyType]
 
 func addBody(b *goBodyType) (BodyID, error) {
 	id := core.GoBody | goBodies.Add(b)
-	if status := core.ExportBody(id, b.argBytes, b.resultBytes); status != core.OK {
+	if status := core.ExportBody(id, b.argBytes, b.resultBytes, b.argBuffers,
+		b.resultBuffers); status != core.OK {
 		return 0, statusError(status, ofScheduler)
 	}
 	return BodyID(id), nil

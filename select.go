@@ -21,7 +21,7 @@ type Case struct {
 	bytes uintptr
 	// of bytes bytes, without pointers: the value to send, or room for the one received
 	value   unsafe.Pointer
-	carries bool // it sends Buffers
+	buffers []uintptr // offsets of those that it sends
 }
 
 // OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a
@@ -33,15 +33,17 @@ func OnRecv[T any](c *Chan[T], v *T) Case {
 	if v == nil {
 		v = new(T)
 	}
-	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v), false}
+	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v), nil}
 }
 
-// OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value.
+// OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value. A [Buffer] in
+// v is the receiver's if this case is done, and else the caller's as before. During the Select it
+// is nobody's: other uses of it are ErrStale. Several cases may send the same Buffer.
 func OnSend[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
 	}
-	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v), len(c.buffers) > 0}
+	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v), c.buffers}
 }
 
 func (k *Case) try() core.Status {
@@ -58,14 +60,19 @@ func (k *Case) try() core.Status {
 // Select waits as Chan.Send does, on channels of one scheduler, since the close of that scheduler
 // ends the wait. C bodies may use the channels at the same time; coro_select in C takes channels of
 // any scheduler. Without having done a case Select returns -1 and the cause, if the context ends
-// first or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
-// *OptionError, if there is no channel, more than 64 cases, or a channel of another
-// scheduler. It costs what the Sends and Recvs cost until one can be done, and 1 µs more if it
-// waits.
+// first or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; ErrStale or
+// ErrBusy, if a Buffer cannot be sent; an *OptionError, if there is no channel, more than 64 cases,
+// or a channel of another scheduler. It costs what the Sends and Recvs cost until one can be done,
+// and 1 µs more if it waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	sel := selection{cases: cases, index: -1}
 	if err := sel.check(); err != nil {
 		return -1, err
+	}
+	if sel.carries {
+		return passing(cases, func(copies []Case) (int, error) {
+			return Select(ctx, copies...)
+		})
 	}
 	first, random := sel.first(), rand.Uint32()
 	if random&first.core.Sample() == 0 {
@@ -90,6 +97,9 @@ func TrySelect(cases ...Case) (int, error) {
 	if err := sel.check(); err != nil {
 		return -1, err
 	}
+	if sel.carries {
+		return passing(cases, func(copies []Case) (int, error) { return TrySelect(copies...) })
+	}
 	if sel.tryFrom(rand.Uint32()) == core.TimedOut {
 		return -1, nil
 	}
@@ -98,10 +108,11 @@ func TrySelect(cases ...Case) (int, error) {
 
 // A selection is one call of Select.
 type selection struct {
-	cases  []Case
-	live   []int       // the indices of the cases with a channel, in a gowaiter's order
-	index  int         // of the case that was done; -1: none
-	status core.Status // of that
+	cases   []Case
+	live    []int       // the indices of the cases with a channel, in a gowaiter's order
+	index   int         // of the case that was done; -1: none
+	status  core.Status // of that
+	carries bool        // some case sends Buffers
 }
 
 // first is the case whose channel waits, and counts the wait: each would do.
@@ -134,12 +145,9 @@ func (sel *selection) check() error {
 				"the case of this index has a channel of another scheduler: " +
 					"a Select needs channels of one scheduler"}
 		}
-		if k.carries {
-			return &OptionError{"Select", i, "the case of this index sends a Buffer: use Send or " +
-				"TrySend, which tell who owns it"}
-		}
 		if k.send {
 			k.o.edge.Release()
+			sel.carries = sel.carries || len(k.buffers) > 0
 		}
 	}
 	return nil

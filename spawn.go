@@ -166,7 +166,7 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 // SpawnN starts n coroutines with the same argument, in batches spread over the workers. It costs
 // next to nothing here, and 5 to 10 ns each on the worker. It returns how many it has started,
 // which is n unless there is an error: ErrClosed after Close, ErrNoMemory at the record limit, or
-// an *OptionError.
+// an *OptionError, also if arg has a Buffer, which one coroutine owns: use SpawnSeq.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	if f.spec.Loan != nil {
 		return 0, cannotLend("SpawnN", f.spec.Loan)

@@ -3,6 +3,7 @@
 #include "border/goworker.h"
 #include "border/state.h"
 
+#include "kernel/carry.h"
 #include "kernel/door.h"
 #include "kernel/idle.h"
 #include "base/sys.h"
@@ -70,24 +71,34 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
 void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint8_t flags)
 {
 	coroi_flag(r, flags);
+	if (coroi_unlikely(coroi_carries(r) && (flags & COROI_F_CANCELED)))
+		coroi_carry_drop_argument(r);
 	coroi_end_outside(goworker->sched, r);
 }
 
 /* ------------------------------------------------------------------------ started by C bodies */
 
-/* What is known of each Go body, by number: BODY_KNOWN | argument bytes << 8 | result bytes. The
- * pages are never freed. */
-#define BODY_KNOWN (UINT32_C(1) << 16)
-#define BODY_PAGE  1024
-#define BODY_PAGES 1024
+/* What is known of each Go body, by number: argument's buffers << BODY_BUFFERS | BODY_CARRIES |
+ * BODY_KNOWN | argument bytes << 8 | result bytes. The pages are never freed. */
+#define BODY_KNOWN   (UINT32_C(1) << 16)
+#define BODY_CARRIES (UINT32_C(1) << 17)
+#define BODY_BUFFERS 18
+#define BODY_PAGE    1024
+#define BODY_PAGES   1024
 static uint32_t *bodies[BODY_PAGES]; /* atomic, as are the words in the pages */
 
-int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
+int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes, uint8_t arg_buffers,
+			uint8_t result_buffers)
 {
-	uint32_t n = id & ~COROI_GO_BODY;
+	uint32_t n = id & ~COROI_GO_BODY, word = BODY_KNOWN;
 
 	if (n / BODY_PAGE >= BODY_PAGES)
 		return CORO_ENOMEM;
+	if (arg_buffers | result_buffers) {
+		if (coroi_carry_declare(coroi_carry_body(id), arg_buffers, result_buffers))
+			return CORO_ENOMEM;
+		word |= BODY_CARRIES | (uint32_t)arg_buffers << BODY_BUFFERS;
+	}
 	uint32_t *page = at_load_rlx(&bodies[n / BODY_PAGE]);
 	if (!page) {
 		page = coroi_alloc(BODY_PAGE * sizeof *page, sizeof *page);
@@ -99,7 +110,7 @@ int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
 	}
 	/* release, pairs with body_of: what Go has noted under the id before is seen by the code
 	 * that starts the body */
-	at_store_rel(&page[n % BODY_PAGE], BODY_KNOWN | (uint32_t)arg_bytes << 8 | result_bytes);
+	at_store_rel(&page[n % BODY_PAGE], word | (uint32_t)arg_bytes << 8 | result_bytes);
 	return CORO_OK;
 }
 
@@ -114,17 +125,12 @@ static uint32_t body_of(coro_go_id id)
 	return page ? at_load_acq(&page[n % BODY_PAGE]) : 0;
 }
 
-int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out)
+/* start - coro_spawn_go on w, of a body whose word that is. */
+static int start(struct coroi_worker *w, coro_go_id id, uint32_t body, const void *arg,
+		 size_t arg_bytes, coro_handle *out)
 {
-	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *r = NULL;
-	uint32_t body = body_of(id);
 
-	if (!w || !w->current)
-		return CORO_EPERM;
-	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) ||
-	    !coroi_border(w->sched)->bell.go_id)
-		return CORO_EINVAL;
 	coroi_door_enter(w);
 	/* without a record: records were retired meanwhile */
 	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags)))
@@ -138,6 +144,8 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 			       .result_bytes = (uint8_t)body};
 	coroi_fill(r, &q, goworker->id);
 	coroi_fill_argument(r, arg, arg_bytes);
+	if (coroi_unlikely(body & BODY_CARRIES))
+		coroi_carry_mark(r);
 	r->stack = (struct coroi_stack *)(uintptr_t)id;
 	uint64_t word = at_load_rlx(&r->wake);
 	uint64_t join = out ? coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0)
@@ -152,4 +160,36 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	coroi_inbox_push(goworker, (uintptr_t)r | COROI_NODE_SPAWN);
 	coroi_notify_pushed(goworker);
 	return CORO_OK;
+}
+
+/* start_carrying - the buffers in the argument pass to the coroutine that starts, or stay. */
+static COROI_COLD int start_carrying(struct coroi_worker *w, coro_go_id id, uint32_t body,
+				     const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	uint64_t copy[CORO_INLINE_BYTES / 8] = {0};
+	uint32_t buffers = body >> BODY_BUFFERS;
+
+	if (arg_bytes)
+		memcpy(copy, arg, arg_bytes);
+	int status = coroi_carry.pass(copy, buffers);
+	if (status)
+		return status;
+	if ((status = start(w, id, body, copy, arg_bytes, out)))
+		coroi_carry.unpass(copy, buffers);
+	return status;
+}
+
+int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	uint32_t body = body_of(id);
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) ||
+	    !coroi_border(w->sched)->bell.go_id)
+		return CORO_EINVAL;
+	return coroi_unlikely(body & BODY_CARRIES)
+		       ? start_carrying(w, id, body, arg, arg_bytes, out)
+		       : start(w, id, body, arg, arg_bytes, out);
 }

@@ -39,10 +39,11 @@ struct coroi_goworker_item {
 };
 
 /* coroi_goworker_body - from now on coro_spawn_go knows id, which has COROI_GO_BODY, as a body with
- * that many bytes of argument and of result. One caller at a time. Returns: CORO_OK,
- * CORO_ENOMEM. */
+ * that many bytes of argument and of result, and with buffers in these words of them
+ * (kernel/carry.h). One caller at a time. Returns: CORO_OK, CORO_ENOMEM. */
 #define COROI_GO_BODY (UINT32_C(1) << 31) /* tells a body's id from that of a function to call */
-int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes);
+int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes, uint8_t arg_buffers,
+			uint8_t result_buffers);
 
 /* coroi_goworker_take - take up to cap items out of the inbox, the oldest first. One caller at a
  * time; the goworker is awake. Returns: how many. */
@@ -50,8 +51,9 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
 			     uint32_t cap);
 
 /* coroi_goworker_end - r, a coroutine of the goworker, has ended. flags: how (COROI_F_ABORTED,
- * COROI_F_CANCELED or 0). Afterwards Go tells the waiters in Go, and counts the end in
- * goworker->ended. Thread: any; the goworker is awake. */
+ * COROI_F_CANCELED or 0). One that carries was started if its payload has no argument. Afterwards
+ * Go tells the waiters in Go, and counts the end in goworker->ended. Thread: any; the goworker is
+ * awake. */
 void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint8_t flags);
 
 #endif

@@ -3,6 +3,7 @@
 #include "border/many.h"
 
 #include "border/policy.h"
+#include "kernel/carry.h"
 #include "kernel/inner.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
@@ -30,6 +31,15 @@ static struct coroi_rec *count_out(struct coroi_many *m, uint32_t n)
 	return (struct coroi_rec *)(uintptr_t)at_xchg(&m->waiter, 0);
 }
 
+/* drop_argument - one never begins: the buffers of its argument are freed. */
+static void drop_argument(struct coroi_one *one)
+{
+	struct coroi_many *m = one->of;
+
+	if (coroi_unlikely(at_load_rlx(&m->state) & COROI_MANY_CARRIES))
+		coroi_carry.drop(one->payload + m->arg_at, m->arg_buffers);
+}
+
 /* fail - one ends with another status than CORO_OK, which it has to begin with. */
 COROI_COLD static void fail(struct coroi_one *one, int status)
 {
@@ -37,11 +47,18 @@ COROI_COLD static void fail(struct coroi_one *one, int status)
 	at_store_rlx(&one->of->failed, 1);
 }
 
+/* fail_unbegun - the same of one that never begins. */
+static void fail_unbegun(struct coroi_one *one, int status)
+{
+	drop_argument(one);
+	fail(one, status);
+}
+
 void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int status)
 {
 	struct coroi_one *one = (struct coroi_one *)(uintptr_t)arg;
 
-	fail(one, status);
+	fail_unbegun(one, status);
 	struct coroi_rec *leader = count_out(one->of, 1);
 	if (leader)
 		coroi_event_send_remote(w->sched, leader);
@@ -73,15 +90,24 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
 	coroi_more_add(me, COROI_M_FAILED);
 }
 
-/* may_begin - calls that one belongs to lend, or are canceled: may it begin? */
+/* may_begin - the state of one's calls is not 0: may it begin? If not, one ends with the status
+ * that it has, or else as canceled. */
 COROI_COLD static bool may_begin(struct coroi_one *one)
 {
 	struct coroi_many *m = one->of;
+	uint32_t state = at_load_rlx(&m->state);
 
-	if (!(at_load_rlx(&m->state) & COROI_MANY_LENDS))
+	if (one->status)
 		return false;
-	at_xchg(&one->handle, coro_self()); /* MNY4 */
-	return !(at_load_seq(&m->state) & COROI_MANY_CANCELED);
+	if (state & COROI_MANY_LENDS) {
+		at_xchg(&one->handle, coro_self()); /* MNY4 */
+		state = at_load_seq(&m->state);
+	}
+	if (!(state & COROI_MANY_CANCELED))
+		return true;
+	drop_argument(one);
+	coroi_tell(CORO_ECANCELED);
+	return false;
 }
 
 void coroi_many_one(void *arg, void *scratch)
@@ -93,8 +119,6 @@ void coroi_many_one(void *arg, void *scratch)
 	if (coroi_likely(!at_load_rlx(&m->state)) || may_begin(one))
 		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
 		   m->result_bytes ? one->payload : scratch);
-	else
-		coroi_tell(CORO_ECANCELED);
 	if (coroi_unlikely(!coroi_self())) /* fn has ended on a thread that is no worker */
 		coroi_on_end_elsewhere();
 	struct coroi_rec *me = coroi_self()->current;
@@ -133,7 +157,7 @@ COROI_COLD static void cancel_calls(struct coroi_many *m)
 	if (state & COROI_MANY_CANCELED)
 		return;
 	if (!(state & COROI_MANY_LENDS)) {
-		at_store_rlx(&m->state, COROI_MANY_CANCELED); /* MNY3 */
+		at_store_rlx(&m->state, state | COROI_MANY_CANCELED); /* MNY3 */
 		return;
 	}
 	at_or(&m->state, COROI_MANY_CANCELED); /* MNY4 */
@@ -155,7 +179,7 @@ static void spawn_all(struct coroi_many *m)
 		if (!k && at_load_seq(&m->left) == left + 1) {
 			for (; i < m->count; i++) {
 				one_of(m, i)->of = m; /* it was never spawned */
-				fail(one_of(m, i), CORO_ENOMEM);
+				fail_unbegun(one_of(m, i), CORO_ENOMEM);
 			}
 			count_out(m, left); /* not the last: the leader is left */
 			return;

@@ -43,6 +43,9 @@ struct coroi_one {
 enum {
 	COROI_MANY_CANCELED = 1, /* calls that have not begun do not */
 	COROI_MANY_LENDS = 2,    /* a cancel of the leader is one of the calls that have begun */
+	/* Arguments have buffers, which have passed: a call that never begins frees its own. One
+	 * that has a status from the start does not begin: its buffers have not passed. */
+	COROI_MANY_CARRIES = 4,
 };
 
 struct coroi_many {
@@ -52,10 +55,10 @@ struct coroi_many {
 	uint32_t arg_at;                  /* where in the payload the argument is */
 	uint16_t arg_bytes, result_bytes; /* up to CORO_LARGE_BYTES */
 	uint32_t left;   /* calls that have not ended, and one for the leader. Atomic */
-	uint32_t state;  /* COROI_MANY_CANCELED, COROI_MANY_LENDS. Atomic */
+	uint32_t state;  /* COROI_MANY_... Atomic */
 	uint64_t waiter; /* the leader's record, while it waits. Atomic */
 	uint32_t failed; /* some status is not CORO_OK. Atomic, relaxed: read after the end */
-	uint8_t class, unused[3];
+	uint8_t class, arg_buffers, unused[2];
 	unsigned char ones[]; /* [count] struct coroi_one, stride bytes apart */
 };
 

@@ -102,12 +102,17 @@ size_t coro_cancel_cause(char *text, size_t bytes);
  *                 result, or CORO_EFAILED if the function returned an error, panicked or ended its
  *                 goroutine. NULL: nobody waits for it.
  *
+ * Where the Go types have a coro.Buffer (coro_buffer.h), those of the argument pass to the
+ * function, and those of the result to the caller of coro_join. With an error of coro_spawn_go the
+ * caller owns them as before.
+ *
  * Thread:   a scheduled coroutine.
  * Blocking: may map 2 MiB, and make one system call if all goroutines sleep.
  * Cost:     about 50 ns, and 2 us of a goroutine.
  * Returns:  CORO_OK; CORO_EINVAL if id names no such function, arg_bytes is not the argument's
- *           size, or the scheduler was not made by Go; CORO_ENOMEM; CORO_EPERM. In a scheduler that
- *           is being canceled the child ends unstarted.
+ *           size, or the scheduler was not made by Go; CORO_ENOMEM; CORO_EPERM; of an argument with
+ *           buffers CORO_ESTALE and CORO_EBUSY. In a scheduler that is being canceled the child
+ *           ends unstarted.
  */
 int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out);
 

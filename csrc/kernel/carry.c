@@ -3,6 +3,7 @@
 #include "kernel/carry.h"
 
 #include "base/lock.h"
+#include "kernel/worker.h"
 
 #define CARRY_PLACES      (1u << COROI_CARRY_BITS)
 #define CARRY_PLACES_MOST (CARRY_PLACES / 2)
@@ -57,14 +58,28 @@ int coroi_carry_declare(coro_fn fn, uint8_t arg, uint8_t result)
 	return status;
 }
 
-void coroi_carry_drop_argument(struct coroi_rec *r)
+void coroi_carry_mark(struct coroi_rec *r)
 {
-	r->arg_bytes &= (uint8_t)~COROI_CARRIES; /* it has no result */
-	coroi_carry.drop(coroi_cold(r)->payload, place_of(r->fn)->arg);
+	struct coro_scheduler *s = coroi_owner(r);
+
+	r->arg_bytes |= COROI_CARRIES;
+	if (!at_load_rlx(&s->carries))
+		at_xchg(&s->carries, 1);
 }
 
-void coroi_carry_drop_result(struct coroi_rec *r)
+/* unmark - r carries no more. Returns: the place of its function. */
+static const struct carry_place *unmark(struct coroi_rec *r)
 {
 	r->arg_bytes &= (uint8_t)~COROI_CARRIES;
-	coroi_carry.drop(coroi_cold(r)->payload, place_of(r->fn)->result);
+	return place_of(r->fn ? r->fn : coroi_carry_body((uint32_t)(uintptr_t)r->stack));
+}
+
+void coroi_carry_drop_argument(struct coroi_rec *r)
+{
+	coroi_carry.drop(coroi_cold(r)->payload, unmark(r)->arg); /* it has no result */
+}
+
+void coroi_carry_drop_result(struct coroi_rec *r, size_t but)
+{
+	coroi_carry.drop(coroi_cold(r)->payload, unmark(r)->result >> but / 8 << but / 8);
 }

@@ -26,11 +26,22 @@
  * CORO_ENOMEM: there are 1024 such functions. */
 int coroi_carry_declare(coro_fn fn, uint8_t arg, uint8_t result);
 
+/* coroi_carry_body - what stands for a function where a Go body does (border/goworker.h): the
+ * record has none, but the body's id, in `stack`. */
+static inline coro_fn coroi_carry_body(uint32_t id)
+{
+	return (coro_fn)(uintptr_t)((uint64_t)id << 32);
+}
+
+/* coroi_carry_mark - r carries from now on: it is filled in, and the buffers of its argument have
+ * passed. Thread: the spawner. */
+COROI_COLD void coroi_carry_mark(struct coroi_rec *r);
+
 /* coroi_carry_drop_argument - r, which carries, ends unstarted. coroi_carry_drop_result - r, which
- * may have a result, has ended otherwise than by coro_fail, and nobody gets the result; once.
- * Thread: that of the end's owner, also in a door. */
+ * may have a result, has ended otherwise than by coro_fail, and somebody gets so many bytes of the
+ * result at most; once. Thread: that of the end's owner, also in a door. */
 COROI_COLD void coroi_carry_drop_argument(struct coroi_rec *r);
-COROI_COLD void coroi_carry_drop_result(struct coroi_rec *r);
+COROI_COLD void coroi_carry_drop_result(struct coroi_rec *r, size_t but);
 
 static inline bool coroi_carries(const struct coroi_rec *r)
 {

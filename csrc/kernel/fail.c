@@ -23,7 +23,7 @@ static struct coroi_failure *failure_of(struct coroi_rec *r)
 void coroi_fail(struct coroi_rec *r, struct coroi_failure f)
 {
 	if (coroi_unlikely(coroi_carries(r) && r->result_bytes))
-		coroi_carry_drop_result(r); /* the failure takes its place */
+		coroi_carry_drop_result(r, 0); /* the failure takes its place */
 	if (coroi_unlikely(coroi_hooks.fails(r, f)))
 		return;
 	if (!(r->flags & COROI_F_JOINABLE) && !(r->more & COROI_M_FORK)) { /* nobody will ask */

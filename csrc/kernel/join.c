@@ -273,13 +273,19 @@ static inline int await_end(struct coroi_rec *me, struct join *j, uint64_t deadl
 					     : await_end_slow(me, j, code, deadline, call);
 }
 
-/* join_rest - me has joined r, and copies no result. */
-static COROI_COLD void join_rest(struct coroi_rec *me, struct coroi_rec *r, int status)
+/* join_carrying - me has joined r, which carries: n bytes of the result, if r has one, are me's. */
+static COROI_COLD void join_carrying(struct coroi_rec *me, struct coroi_rec *r, int status,
+				     void *result, size_t n)
 {
-	if (status == CORO_EFAILED)
+	if (status == CORO_EFAILED) {
 		coroi_keep_failure(me, coroi_failed(r));
-	else
-		coroi_forget_failure(r);
+		return;
+	}
+	if (status != CORO_OK && status != CORO_EABORTED)
+		n = 0;
+	if (n)
+		memcpy(result, coroi_cold(r)->payload, n);
+	coroi_carry_drop_result(r, n);
 }
 
 /* join - coro_join_until. call: the one that was made. */
@@ -323,10 +329,12 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 	}
 	int status = join_status(r);
 	/* of a coroutine that ended unstarted, the payload is the argument */
-	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
+	if (coroi_unlikely(coroi_carries(r)))
+		join_carrying(me, r, status, result, result_bytes);
+	else if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		coroi_copy_few(result, coroi_cold(r)->payload, result_bytes);
-	else if (coroi_unlikely(status == CORO_EFAILED || coroi_carries(r)))
-		join_rest(me, r, status);
+	else if (coroi_unlikely(status == CORO_EFAILED))
+		coroi_keep_failure(me, coroi_failed(r));
 	free_here(coroi_self(), r); /* JOI3; perhaps not the worker on which the wait began */
 	return status;
 }

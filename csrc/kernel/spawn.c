@@ -187,16 +187,6 @@ static void send(struct coroi_worker *w, struct coroi_rec *r, bool daemon, coro_
 	coroi_notify_pushed(w);
 }
 
-/* carry - r carries, and was filled in with the copy of the argument. */
-static void carry(struct coroi_rec *r)
-{
-	struct coro_scheduler *s = coroi_owner(r);
-
-	r->arg_bytes |= COROI_CARRIES;
-	if (!at_load_rlx(&s->carries))
-		at_xchg(&s->carries, 1);
-}
-
 /* carry_here - start a coroutine that carries, with the argument that has passed. */
 static int carry_here(struct coroi_worker *w, struct coroi_worker *home, const struct coroi_fill *q,
 		      const void *arg, bool daemon, coro_handle *out)
@@ -208,7 +198,7 @@ static int carry_here(struct coroi_worker *w, struct coroi_worker *home, const s
 		coroi_door_leave(w);
 		return CORO_ENOMEM;
 	}
-	carry(r);
+	coroi_carry_mark(r);
 	if (home && home != w) {
 		coroi_door_leave(w);
 		send(home, r, daemon, out);
@@ -238,7 +228,7 @@ static int carry_outside(struct coro_scheduler *s, struct coroi_worker *home,
 	if (r) {
 		coroi_fill(r, q, 0);
 		coroi_fill_argument(r, arg, q->arg_bytes);
-		carry(r);
+		coroi_carry_mark(r);
 		send(home ? home : outside_worker(s), r, daemon, out);
 		status = CORO_OK;
 	}

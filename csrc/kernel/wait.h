@@ -346,7 +346,7 @@ static inline void coroi_forget_failure(struct coroi_rec *r)
 	if (coroi_unlikely(r->more & COROI_M_FAILED))
 		coroi_release(coroi_failed(r).text);
 	else if (coroi_unlikely(coroi_carries(r)))
-		coroi_carry_drop_result(r);
+		coroi_carry_drop_result(r, 0);
 }
 
 /* coroi_fail_with - coroi_fail of r, a coroutine with a Go body that is about to end. Thread: the

@@ -74,20 +74,21 @@ static bool withdraw_select(void *arg)
 	return at_cas(&s->several.chosen, &none, LEFT);
 }
 
-/* is_chan_case - k is right, and of a channel. Buffers are not sent by a select. */
-static inline bool is_chan_case(const coro_case *k)
+/* is_chan_case - k is right, and of a channel. passed: buffers that it sends have passed. */
+static inline bool is_chan_case(const coro_case *k, bool passed)
 {
-	return k->chan && !k->direction && !(k->send && (k->recv || k->chan->buffers)) &&
+	return k->chan && !k->direction &&
+	       !(k->send && (k->recv || (!passed && k->chan->buffers))) &&
 	       (!k->chan->bytes || k->send || k->recv);
 }
 
 /* check - are all cases right, and of channels? */
-static int check(const coro_case *cases, uint32_t n)
+static inline int check(const coro_case *cases, uint32_t n, bool passed)
 {
 	if (!cases || !n || n > CORO_CASES_MAX)
 		return CORO_EINVAL;
 	for (uint32_t i = 0; i < n; i++)
-		if (!is_chan_case(&cases[i]))
+		if (!is_chan_case(&cases[i], passed))
 			return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -294,7 +295,7 @@ int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n)
 	s->n = n;
 	s->waiter = (struct coroi_waiter *)(void *)(s->cases + n);
 	s->order = (struct coro_chan **)(void *)(s->waiter + n);
-	int status = check(s->cases, n);
+	int status = check(s->cases, n, true);
 	if (status)
 		return status;
 	sort(s);
@@ -633,12 +634,13 @@ static int check_mix(const coro_case *cases, uint32_t n)
 		if (is_at(&cases[i]) && kind_of(&cases[i]) < COROI_SOURCES &&
 		    sources[kind_of(&cases[i])] && !cases[i].send && !cases[i].recv)
 			ats++;
-		else if (!is_chan_case(&cases[i]))
+		else if (!is_chan_case(&cases[i], true))
 			return CORO_EINVAL;
 	return ats ? ats : CORO_EINVAL;
 }
 
-/* select_other - coro_select where not all cases are right, and of channels. */
+/* select_other - coro_select where not all cases are right, and of channels. Buffers have
+ * passed. */
 static COROI_COLD int select_other(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	int ats = check_mix(cases, n);
@@ -657,10 +659,10 @@ static COROI_COLD int select_other(coro_case *cases, uint32_t n, uint64_t deadli
 	return mix_on_stack(cases, n, (uint32_t)ats, me, deadline);
 }
 
-int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+/* select_chans - coro_select of cases that are right, and of channels. */
+static inline __attribute__((always_inline)) int select_chans(coro_case *cases, uint32_t n,
+							      uint64_t deadline)
 {
-	if (coroi_unlikely(check(cases, n)))
-		return select_other(cases, n, deadline);
 	if (coroi_spend_here(coroi_here()))
 		coroi_spent(deadline);
 	struct coroi_worker *w = coroi_self();
@@ -670,4 +672,19 @@ int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
 		return CORO_ENOMEM;
 	return select_on_stack(cases, n, deadline);
+}
+
+int coroi_select_passed(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	return check(cases, n, true) ? select_other(cases, n, deadline)
+				     : select_chans(cases, n, deadline);
+}
+
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	if (coroi_unlikely(check(cases, n, false)))
+		return coroi_select_sends_buffers(cases, n)
+			       ? coroi_select_passing(cases, n, deadline)
+			       : select_other(cases, n, deadline);
+	return select_chans(cases, n, deadline);
 }

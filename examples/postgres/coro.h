@@ -1165,8 +1165,8 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
  * coro_chan_new_buffers - the same, for values with buffers (coro_buffer.h): buffers has a bit for
  * each word of a value that is a coro_buffer (coro_buffer_word). Such a value has at most 512 bytes.
  * A send makes the sender's handles stale; it may also return CORO_ESTALE and CORO_EBUSY. With any
- * error the sender owns them as before. coro_select receives from such a channel, and does not send
- * there (CORO_EINVAL).
+ * error the sender owns them as before. coro_select makes the handles of all cases stale, and takes
+ * back what it has not sent. Several of its cases may send the same buffer.
  */
 int coro_chan_new_buffers(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags,
 			  uint64_t buffers);
@@ -1275,13 +1275,15 @@ typedef struct coro_case {
  * Thread:  any. With descriptors: a coroutine of their scheduler; with streams: a coroutine.
  * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
  *          With descriptors or streams 300 bytes a case, and a poll(2) for each descriptor before a
- *          wait and after it.
+ *          wait and after it. With buffers to send an allocation.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
  *          a dense coroutine: no memory). With descriptors or streams, whatever else could be done:
  *          CORO_EBUSY, another call, or another case, uses the direction; CORO_EPERM, the caller is
- *          no coroutine of the descriptor's scheduler. And what has failed as the worker began to
- *          watch one (CORO_ERRNO of coro_io.h): then no operation could be done at once.
+ *          no coroutine of the descriptor's scheduler. With buffers to send, whatever else could be
+ *          done: CORO_ESTALE and CORO_EBUSY of one of them, CORO_ENOMEM. And what has failed as the
+ *          worker began to watch one (CORO_ERRNO of coro_io.h): then no operation could be done at
+ *          once.
  */
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
 
@@ -1662,12 +1664,17 @@ size_t coro_cancel_cause(char *text, size_t bytes);
  *                 result, or CORO_EFAILED if the function returned an error, panicked or ended its
  *                 goroutine. NULL: nobody waits for it.
  *
+ * Where the Go types have a coro.Buffer (coro_buffer.h), those of the argument pass to the
+ * function, and those of the result to the caller of coro_join. With an error of coro_spawn_go the
+ * caller owns them as before.
+ *
  * Thread:   a scheduled coroutine.
  * Blocking: may map 2 MiB, and make one system call if all goroutines sleep.
  * Cost:     about 50 ns, and 2 us of a goroutine.
  * Returns:  CORO_OK; CORO_EINVAL if id names no such function, arg_bytes is not the argument's
- *           size, or the scheduler was not made by Go; CORO_ENOMEM; CORO_EPERM. In a scheduler that
- *           is being canceled the child ends unstarted.
+ *           size, or the scheduler was not made by Go; CORO_ENOMEM; CORO_EPERM; of an argument with
+ *           buffers CORO_ESTALE and CORO_EBUSY. In a scheduler that is being canceled the child
+ *           ends unstarted.
  */
 int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out);
 

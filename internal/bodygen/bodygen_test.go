@@ -222,6 +222,22 @@ func TestPointersAreAddresses(t *testing.T) {
 	})
 }
 
+// What passes, or is C's end of something, has its type of package coro, by each name that C has for
+// it; a struct or a pointer of the user's has not.
+func TestBuffersAndStreamsAreOfPackageCoro(t *testing.T) {
+	each(t, func(t *testing.T) {
+		text := written(t, map[string]string{"t.h": coroh + "typedef coro_buffer image;\ntypedef coro_stream *wire;\n" +
+			"struct coro_bufferish { uint64_t id; };\n" +
+			"struct s { image a; struct coro_buffer b[2]; wire w; coro_stream *const v; coro_stream **x; };\n",
+			"a.c": "#include \"t.h\"\nCORO_BODY(x, coro_stream *, coro_buffer, 0)\n{\n}\n" +
+				"CORO_BODY(y, struct s, struct coro_bufferish, 0)\n{\n}\n"})
+		assert.Contains(t, text, "type S struct {\n\tA coro.Buffer\n\tB [2]coro.Buffer\n\tW coro.StreamEnd\n"+
+			"\tV coro.StreamEnd\n\tX uintptr // coro_stream **\n}\n")
+		assert.Contains(t, text, "var X = coro.MustFunc[coro.StreamEnd, coro.Buffer](")
+		assert.Contains(t, text, "type CoroBufferish struct {\n\tID uint64\n}\n")
+	})
+}
+
 // What C borrows is a Slice of Go's: the Go file makes the types of the elements, too.
 func TestWhatIsLentIsASlice(t *testing.T) {
 	each(t, func(t *testing.T) {

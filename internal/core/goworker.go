@@ -42,14 +42,22 @@ func (i *GoWorkerItem) Joinable() Joinable {
 // Arg is where the argument of a coroutine that C has started lies, until End.
 func (i *GoWorkerItem) Arg() unsafe.Pointer { return unsafe.Pointer(&cold(i.r).payload) }
 
+// TakeArg copies the argument of a coroutine that C has started, of n bytes, and clears it there:
+// its buffers are the body's.
+func (j Joinable) TakeArg(to unsafe.Pointer, n uintptr) {
+	payload := unsafe.Pointer(&cold(j.r).payload)
+	copyValue(to, payload, n)
+	clear(unsafe.Slice((*byte)(payload), n))
+}
+
 // GoBody is a bit of the ids of Go bodies. Ids of functions do not have it.
 const GoBody = uint32(C.COROI_GO_BODY)
 
 // ExportBody lets C start a Go body. NoMemory: there are too many.
-func ExportBody(id uint32, argBytes, resultBytes uint8) Status {
+func ExportBody(id uint32, argBytes, resultBytes, argBuffers, resultBuffers uint8) Status {
 	crossing()
-	return Status(C.coroi_goworker_body(C.uint32_t(id),
-		C.uint8_t(argBytes), C.uint8_t(resultBytes)))
+	return Status(C.coroi_goworker_body(C.uint32_t(id), C.uint8_t(argBytes),
+		C.uint8_t(resultBytes), C.uint8_t(argBuffers), C.uint8_t(resultBuffers)))
 }
 
 const (

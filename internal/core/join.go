@@ -124,7 +124,7 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	}
 	if j.r.arg_bytes&C.COROI_CARRIES != 0 && failure == nil && (n == 0 || status != OK) {
 		crossing()
-		C.coroi_carry_drop_result(j.r)
+		C.coroi_carry_drop_result(j.r, 0)
 	}
 	crossing()
 	C.coroi_join_free(j.r)

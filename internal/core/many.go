@@ -33,6 +33,10 @@ func NewMany(spec *Spec, n int) (Many, bool) {
 	if spec.Loan.Borrows() {
 		m.state = C.COROI_MANY_LENDS
 	}
+	for _, offset := range spec.Loan.Buffers() {
+		m.state |= C.COROI_MANY_CARRIES
+		m.arg_buffers |= 1 << (offset / 8)
+	}
 	return Many{m}, true
 }
 
@@ -54,6 +58,16 @@ func (m Many) Arg(i int) unsafe.Pointer {
 func (m Many) SetArg(i int, arg unsafe.Pointer) {
 	copyValue(m.Arg(i), arg, uintptr(m.c.arg_bytes))
 }
+
+// Refuse has call i not begin, and end with the status. Its argument is cleared.
+func (m Many) Refuse(i int, status Status) {
+	clear(unsafe.Slice((*byte)(m.Arg(i)), m.c.arg_bytes))
+	m.one(i).status = C.int32_t(status)
+	m.c.failed = 1
+}
+
+// Begun tells whether the leader has begun, if there are calls. It has ended, or never will begin.
+func (m Many) Begun() bool { return m.one(0).of != nil }
 
 // Result is where the result of call i lies. The leader has ended.
 func (m Many) Result(i int) unsafe.Pointer {

@@ -316,25 +316,27 @@ var (
 	ManyLeader uintptr
 )
 
-func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
-func AskBody() unsafe.Pointer                                        { return nil }
-func AskBodyOf(i int) unsafe.Pointer                                 { return nil }
-func AskerBuffers(asker [2]uint64) uint64                            { return 0 }
-func BufferSizes(id uint64) (int, int)                               { return 0, 0 }
-func Cancel(handle uint64) Status                                    { return Again }
-func Class(bytes int) uint8                                          { return 0 }
-func CloseDuplicate(fd int)                                          {}
-func CloseFD(f uint64) Status                                        { return Again }
-func DeclareBrief(fn uintptr) Status                                 { return Again }
-func DeclareBuffers(fn uintptr, arg uint8, result uint8) Status      { return Again }
-func Detach(handle uint64) Status                                    { return Again }
-func DrainActor(a uint64) Status                                     { return Again }
-func DropBufferIDs(ids []uint64)                                     {}
-func DropBuffers(at unsafe.Pointer, offsets []uintptr)               {}
-func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
-func Enlarge(s *Spec)                                                {}
-func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
-func ExportName(name string, id uint32) Status                       { return Again }
+func AnswerAsker(asker [2]uint64, payload []byte) Status        { return Again }
+func AskBody() unsafe.Pointer                                   { return nil }
+func AskBodyOf(i int) unsafe.Pointer                            { return nil }
+func AskerBuffers(asker [2]uint64) uint64                       { return 0 }
+func BufferSizes(id uint64) (int, int)                          { return 0, 0 }
+func Cancel(handle uint64) Status                               { return Again }
+func Class(bytes int) uint8                                     { return 0 }
+func CloseDuplicate(fd int)                                     {}
+func CloseFD(f uint64) Status                                   { return Again }
+func DeclareBrief(fn uintptr) Status                            { return Again }
+func DeclareBuffers(fn uintptr, arg uint8, result uint8) Status { return Again }
+func Detach(handle uint64) Status                               { return Again }
+func DrainActor(a uint64) Status                                { return Again }
+func DropBufferIDs(ids []uint64)                                {}
+func DropBuffers(at unsafe.Pointer, offsets []uintptr)          {}
+func Duplicate(fd uintptr) (int, uintptr)                       { return 0, 0 }
+func Enlarge(s *Spec)                                           {}
+func ExportBody(id uint32, argBytes uint8, resultBytes uint8, argBuffers uint8, resultBuffers uint8) Status {
+	return Again
+}
+func ExportName(name string, id uint32) Status { return Again }
 func FitsActor(to uint64, n uintptr, buffers uint64, answerBytes uintptr, answerBuffers uint64) Status {
 	return Again
 }
@@ -482,6 +484,7 @@ func (Joinable) Owner() uint64                                                  
 func (Joinable) Register(id uint32) bool                                        { return false }
 func (Joinable) Rejoin(by Joinable, id uint32) bool                             { return false }
 func (Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure)       { return Again, nil }
+func (Joinable) TakeArg(to unsafe.Pointer, n uintptr)                           {}
 func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) (Status, *Failure) { return Again, nil }
 func (Joinable) Unjoin(by Joinable) bool                                        { return false }
 func (Joinable) WakeComes() bool                                                { return false }
@@ -526,8 +529,10 @@ func (Loop) Free()                     {}
 func (Many) Address() uintptr                 { return 0 }
 func (Many) AllOK() bool                      { return false }
 func (Many) Arg(i int) unsafe.Pointer         { return nil }
+func (Many) Begun() bool                      { return false }
 func (Many) Ended(i int) (Status, *Failure)   { return Again, nil }
 func (Many) Free()                            {}
+func (Many) Refuse(i int, status Status)      {}
 func (Many) Result(i int) unsafe.Pointer      { return nil }
 func (Many) SetArg(i int, arg unsafe.Pointer) {}
 

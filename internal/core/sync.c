@@ -14,6 +14,7 @@
 #include "sync/rwlock.c"
 #include "sync/scope.c"
 #include "sync/select.c"
+#include "sync/sendcase.c"
 #include "sync/sem.c"
 #include "sync/stream.c"
 #include "sync/streamcase.c"

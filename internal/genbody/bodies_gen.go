@@ -15,6 +15,7 @@ CORO_DECLARE_BODY(genbody_length);
 CORO_DECLARE_BODY(genbody_nothing);
 CORO_DECLARE_BODY(genbody_serve);
 CORO_DECLARE_BODY(genbody_ids);
+CORO_DECLARE_BODY(genbody_weigh);
 
 #define CORO_SAME(x) _Static_assert(x, "the C types have changed: run go generate")
 CORO_SAME(sizeof(struct numbers) == 48);
@@ -81,6 +82,13 @@ CORO_SAME(offsetof(struct ids, handle) == 24);
 CORO_SAME(sizeof(((struct ids *)0)->handle) == 8);
 CORO_SAME(offsetof(struct ids, go) == 32);
 CORO_SAME(sizeof(((struct ids *)0)->go) == 4);
+CORO_SAME(sizeof(struct crate) == 32);
+CORO_SAME(offsetof(struct crate, part) == 0);
+CORO_SAME(sizeof(((struct crate *)0)->part) == 16);
+CORO_SAME(offsetof(struct crate, to) == 16);
+CORO_SAME(sizeof(((struct crate *)0)->to) == 8);
+CORO_SAME(offsetof(struct crate, weight) == 24);
+CORO_SAME(sizeof(((struct crate *)0)->weight) == 4);
 CORO_SAME(sizeof(enum event) == 4);
 CORO_SAME(EVENT_BEGIN == 0);
 CORO_SAME(EVENT_END == 1);
@@ -137,6 +145,11 @@ var GenbodyServe = coro.MustFunc[coro.FD, coro.None](unsafe.Pointer(&C.genbody_s
 //
 // The C body is genbody_ids of kinds.c.
 var GenbodyIds = coro.MustFunc[Ids, Ids](unsafe.Pointer(&C.genbody_ids_body))
+
+// GenbodyWeigh writes the weight of a crate to its stream, and turns its parts around.
+//
+// The C body is genbody_weigh of kinds.c.
+var GenbodyWeigh = coro.MustFunc[Crate, Crate](unsafe.Pointer(&C.genbody_weigh_body))
 
 // Numbers has the layout of struct numbers.
 //
@@ -208,6 +221,15 @@ type Ids struct {
 	Actor  actorc.Actor
 	Handle coro.Handle
 	Go     coro.FuncID
+}
+
+// Crate has the layout of struct crate.
+//
+// What passes from owner to owner.
+type Crate struct {
+	Part   [2]coro.Buffer
+	To     coro.StreamEnd
+	Weight uint32
 }
 
 // Event is enum event of C.
@@ -294,6 +316,13 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.Handle)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(Ids{}.Go)-32]
 	_ = [1]struct{}{}[unsafe.Sizeof(Ids{}.Go)-4]
+	_ = [1]struct{}{}[unsafe.Sizeof(Crate{})-32]
+	_ = [1]struct{}{}[unsafe.Offsetof(Crate{}.Part)-0]
+	_ = [1]struct{}{}[unsafe.Sizeof(Crate{}.Part)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(Crate{}.To)-16]
+	_ = [1]struct{}{}[unsafe.Sizeof(Crate{}.To)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(Crate{}.Weight)-24]
+	_ = [1]struct{}{}[unsafe.Sizeof(Crate{}.Weight)-4]
 	_ = [1]struct{}{}[unsafe.Sizeof(Event(0))-4]
 	_ = [1]struct{}{}[unsafe.Sizeof(FiguresBytes{})-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(FiguresBytes{}.In)-0]

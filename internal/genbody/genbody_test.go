@@ -99,6 +99,31 @@ func TestAGeneratedBodyServes(t *testing.T) {
 	assert.Equal(t, Ids{[2]coro.FD{2, 1}, 3, 4, 5}, ids)
 }
 
+// A coro_buffer is a Buffer, which passes, and a coro_stream * what Stream.Address returns.
+func TestBuffersAndStreamsOfAGeneratedBody(t *testing.T) {
+	s, err := coro.New(coro.WithWorkers(1))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close(context.Background())) }()
+
+	st, err := coro.NewStream(s, 64)
+	require.NoError(t, err)
+	p := Crate{To: st.Address()}
+	for i := range p.Part {
+		p.Part[i], err = coro.NewBuffer(s, i+1)
+		require.NoError(t, err)
+	}
+	_, back := result(t, s, GenbodyWeigh, p)
+	assert.Equal(t, Crate{Part: back.Part, Weight: 3}, back)
+	for i, b := range back.Part {
+		assert.ErrorIs(t, p.Part[i].Free(), coro.ErrStale)
+		assert.Equal(t, 2-i, b.Len())
+		assert.NoError(t, b.Free())
+	}
+	written, err := io.ReadAll(st)
+	assert.Len(t, written, 4)
+	assert.Error(t, err, "C has given its end up")
+}
+
 // A type that only messages have is there for both sides.
 func TestATypeThatNoBodyHas(t *testing.T) {
 	f := Figures{Last: EventEnd, FD: 7, Bytes: FiguresBytes{In: 1, Out: 2}}

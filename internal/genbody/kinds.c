@@ -66,6 +66,21 @@ CORO_BODY(genbody_ids, struct ids, struct ids, CORO_BRIEF)
 	result->fd[1] = arg->fd[0];
 }
 
+/* genbody_weigh writes the weight of a crate to its stream, and turns its parts around. */
+CORO_BODY(genbody_weigh, struct crate, struct crate, 0)
+{
+	uint32_t weight = 0;
+	for (int i = 0; i < 2; i++) {
+		size_t bytes;
+		coro_buffer_at(arg->part[i], &bytes);
+		weight += (uint32_t)bytes;
+		result->part[i] = arg->part[1 - i];
+	}
+	result->weight = weight;
+	coro_stream_write(arg->to, &weight, sizeof weight, CORO_FOREVER);
+	coro_stream_free(arg->to);
+}
+
 /* It has no Go side: what it takes cannot be had there. */
 CORO_BODY(genbody_left_out, long double, coro_none, 0)
 {

@@ -58,6 +58,13 @@ struct ids {
 	coro_go_id go;
 };
 
+/* What passes from owner to owner. */
+struct crate {
+	coro_buffer part[2];
+	coro_stream *to;
+	uint32_t weight;
+};
+
 /* What a message of the server is, which no body has. */
 enum event { EVENT_BEGIN, EVENT_END };
 

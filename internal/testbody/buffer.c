@@ -39,6 +39,23 @@ static int with_child(coro_buffer *b, int wanted)
 	return wanted ? coro_join(h, b, sizeof *b) : coro_detach(h);
 }
 
+/* with_go - the buffer goes to a Go body, and comes back by its result if that is wanted. */
+static int with_go(coro_go_id id, coro_buffer *b, int wanted)
+{
+	coro_buffer sent = *b;
+	coro_handle h;
+	int status = coro_spawn_go(id, &sent, sizeof sent, wanted ? &h : NULL);
+
+	if (status)
+		return status;
+	if (coro_buffer_free(sent) != CORO_ESTALE)
+		return CORO_EINVAL;
+	*b = (coro_buffer){0};
+	if (wanted && (status = coro_join(h, b, sizeof *b)) == CORO_ECANCELED)
+		coro_detach(h); /* it was the join that was canceled, or this is stale */
+	return status;
+}
+
 CORO_BODY(testbody_buffer, struct testbody_buffer_arg, struct testbody_buffer_result, 0)
 {
 	coro_buffer b = arg->buffer;
@@ -77,6 +94,12 @@ CORO_BODY(testbody_buffer, struct testbody_buffer_arg, struct testbody_buffer_re
 	case TESTBODY_BUFFER_CHILD:
 	case TESTBODY_BUFFER_DROP:
 		result->status = with_child(&b, arg->does == TESTBODY_BUFFER_CHILD);
+		result->buffer = b;
+		break;
+	case TESTBODY_BUFFER_SPAWN_GO:
+	case TESTBODY_BUFFER_DROP_GO:
+		result->status = with_go((coro_go_id)arg->id, &b,
+					 arg->does == TESTBODY_BUFFER_SPAWN_GO);
 		result->buffer = b;
 		break;
 	}

@@ -21,4 +21,6 @@ const (
 	BufferCall     = int32(C.TESTBODY_BUFFER_CALL)
 	BufferNoResult = int32(C.TESTBODY_BUFFER_NO_RESULT)
 	BufferDrop     = int32(C.TESTBODY_BUFFER_DROP)
+	BufferSpawnGo  = int32(C.TESTBODY_BUFFER_SPAWN_GO)
+	BufferDropGo   = int32(C.TESTBODY_BUFFER_DROP_GO)
 )

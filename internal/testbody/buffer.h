@@ -15,12 +15,14 @@ enum testbody_buffer_does {
 	TESTBODY_BUFFER_CALL,      /* call the Go function with it, and return what that returns */
 	TESTBODY_BUFFER_NO_RESULT, /* the same, without the result */
 	TESTBODY_BUFFER_DROP,      /* the same as of CHILD, and nobody wants the child's result */
+	TESTBODY_BUFFER_SPAWN_GO,  /* start the Go body with it, and return what that returns */
+	TESTBODY_BUFFER_DROP_GO,   /* the same, and nobody wants the result */
 };
 
 struct testbody_buffer_arg {
 	int32_t does;
 	coro_buffer buffer;
-	int64_t id; /* of the Go function */
+	int64_t id; /* of the Go function, or body */
 };
 
 struct testbody_buffer_result {

@@ -63,11 +63,11 @@ TEST(gobody_starts_from_c)
 	int64_t number = 1;
 
 	fail_alloc = 0;
-	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_ENOMEM);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8, 0, 0), CORO_ENOMEM);
 	fail_alloc = -1;
-	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
-	CHECK_EQ(coroi_goworker_body(DOUBLES + 2, 0, 0), CORO_OK);
-	CHECK_EQ(coroi_goworker_body(UINT32_MAX, 8, 8), CORO_ENOMEM);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES + 2, 0, 0, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(UINT32_MAX, 8, 8, 0, 0), CORO_ENOMEM);
 	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, NULL), CORO_EPERM);
 	coro_scheduler *s = start_go(1, 0);
 	spawn(s, spawns_go_bodies, NULL, 0);
@@ -175,7 +175,7 @@ TEST(gobody_is_woken_and_canceled)
 	struct coroi_goworker_item item;
 
 	joined = woken_up = 0;
-	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8, 0, 0), CORO_OK);
 	CHECK_EQ(coro_sem_init(&sem, 0, 0), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
 	struct coroi_worker *goworker = coroi_threadless(s);
@@ -242,7 +242,7 @@ TEST(gobody_is_joined_by_goroutines)
 {
 	coro_handle h, *out = &h;
 
-	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8, 0, 0), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
 	struct coroi_worker *goworker = coroi_threadless(s);
 	spawn(s, starts_one, &out, sizeof out);
@@ -307,7 +307,7 @@ TEST(gobody_lives_across_runs)
 	coro_handle h = 0, *out = &h;
 	pthread_t t;
 
-	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8, 0, 0), CORO_OK);
 	coro_scheduler *s = start_go(1, CORO_PAUSED);
 	thread_start(&t, executes, s);
 	spawn(s, starts_one_and_detaches_it, &out, sizeof out);
@@ -339,7 +339,7 @@ TEST(gocall_goworker_is_taken_in_parts)
 	static const uint32_t caps[] = {2, 1, 0, 5}, taken[] = {2, 1, 0, 2};
 	struct coroi_goworker_item items[5];
 
-	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0, 0, 0), CORO_OK);
 	coro_scheduler *s = start_with(1, 0);
 	struct coroi_worker *goworker = coroi_threadless(s);
 	coroi_border(s)->bell.go_id = 1;
@@ -358,5 +358,102 @@ TEST(gocall_goworker_is_taken_in_parts)
 		CHECK_EQ(coroi_threadless_park(goworker),
 			 i == 3); /* no sleep while there are more */
 	}
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------- bodies with buffers */
+
+#define PASSES (COROI_GO_BODY | 2005) /* of a struct crate, and to one */
+
+struct crate {
+	uint64_t number;
+	coro_buffer buffer;
+};
+
+enum end { RETURNS, ENDS_CANCELED, NEVER_STARTS, FAILS, ENDS };
+
+static struct crate crate(void)
+{
+	struct crate p = {.number = 7};
+
+	CHECK_EQ(coro_buffer_make(10, &p.buffer), CORO_OK);
+	return p;
+}
+
+static void sends_to_go_bodies(void *arg, void *result)
+{
+	struct crate p, got;
+	coro_handle child;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 4 * ENDS; i++) {
+		p = crate();
+		CHECK_EQ(coro_spawn_go(PASSES, &p, sizeof p, i < 3 * ENDS ? &child : NULL),
+			 CORO_OK);
+		CHECK_EQ(coro_buffer_free(p.buffer), CORO_ESTALE);
+		CHECK_EQ(coro_spawn_go(PASSES, &p, sizeof p, &child), CORO_ESTALE);
+		static const int status[] = {CORO_OK, CORO_ECANCELED, CORO_ECANCELED, CORO_EFAILED};
+		switch (i / ENDS) {
+		case 0:
+			CHECK_EQ(coro_join(child, &got, sizeof got), status[i % ENDS]);
+			if (i % ENDS == RETURNS)
+				CHECK_EQ(coro_buffer_free(got.buffer), CORO_OK);
+			break;
+		case 1:
+			CHECK_EQ(coro_join(child, &got, 8), status[i % ENDS]);
+			break;
+		case 2:
+			CHECK_EQ(coro_detach(child), CORO_OK);
+			break;
+		}
+	}
+}
+
+/* pass_on - act as Go's executors: n bodies with a struct crate end in each way. */
+static void pass_on(coro_scheduler *s, int n)
+{
+	struct coroi_worker *goworker = coroi_threadless(s);
+	struct coroi_goworker_item item[1];
+	struct crate p;
+
+	for (int i = 0; i < n;) {
+		goworker_wakes(goworker);
+		do {
+			if (!coroi_goworker_take(goworker, item, 1))
+				continue;
+			struct coroi_rec *r = item[0].rec;
+			struct crate *at = (struct crate *)(void *)coroi_cold(r)->payload;
+			enum end how = (enum end)(i++ % ENDS);
+			CHECK_EQ(item[0].body, PASSES);
+			if (how != NEVER_STARTS) { /* what starts takes its argument */
+				p = *at;
+				memset(at, 0, sizeof *at);
+			}
+			if (how == RETURNS)
+				*at = p;
+			else if (how != NEVER_STARTS)
+				CHECK_EQ(coro_buffer_free(p.buffer), CORO_OK);
+			if (how == FAILS)
+				coroi_fail_with(r, 3, "a text", 6);
+			coroi_goworker_end(
+				goworker, r,
+				how == NEVER_STARTS || how == ENDS_CANCELED ? COROI_F_CANCELED : 0);
+			at_bump(&goworker->ended);
+		} while (!coroi_threadless_park(goworker));
+	}
+}
+
+TEST(gobody_has_buffers)
+{
+	CHECK_EQ(coroi_goworker_body(PASSES, 16, 16, 2, 2), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(PASSES, 16, 16, 2, 1), CORO_ENOMEM); /* it has others */
+	coro_scheduler *s = start_go(1, 0);
+	spawn(s, sends_to_go_bodies, NULL, 0);
+	pass_on(s, 4 * ENDS);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	coro_stats t = stats(s);
+	CHECK_EQ(t.buffers_made, 4 * ENDS);
+	CHECK_EQ(t.buffers_freed, t.buffers_made);
 	finish(s);
 }

@@ -374,7 +374,7 @@ static void nobody_there(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
-	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 5, 8, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 5, 8, 0, 0, 0), CORO_OK);
 	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 5, &number, 8, NULL), CORO_EINVAL);
 }
 

@@ -502,3 +502,75 @@ TEST(many_with_large_arguments)
 	free(m);
 	finish(s);
 }
+
+/* Arguments with buffers: the call that begins has its own, and that of one that never begins is
+ * freed. */
+struct crate {
+	coro_buffer buffer;
+	uint32_t yields;
+};
+
+static void frees(void *arg, void *result)
+{
+	struct crate *p = arg;
+
+	(void)result;
+	add_one(&begun);
+	for (uint32_t i = 0; i < p->yields; i++)
+		coro_yield();
+	CHECK_EQ(coro_buffer_free(p->buffer), CORO_OK);
+}
+
+/* A status from the start is that of a call whose buffers could not be passed. */
+static bool is_refused(uint32_t i)
+{
+	return i % 7 == 6;
+}
+
+static struct coroi_many *carrying(coro_scheduler *s, coro_scheduler *counts, uint32_t n,
+				   uint32_t state)
+{
+	struct coroi_many *m = many_of(s, frees, n, sizeof(struct crate), 0,
+				       state | COROI_MANY_CARRIES);
+
+	m->arg_buffers = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		struct crate p = {.yields = i % 3};
+		if (is_refused(i))
+			one_of(m, i)->status = CORO_ESTALE;
+		else
+			CHECK_EQ(coro_buffer_make_on(counts, 100, &p.buffer), CORO_OK);
+		memcpy(argument_of(m, i), &p, sizeof p);
+	}
+	begun = 0;
+	return m;
+}
+
+TEST(many_that_never_begin_free_their_buffers)
+{
+	uint32_t n = 300, unbegun = 0;
+	coro_scheduler *counts = start_with(1, 0);
+
+	for (uint32_t i = 0; i < scaled(60); i++) {
+		coro_scheduler *s = start_with(2, 0);
+		struct coroi_many *m = carrying(s, counts, n, i % 2 ? COROI_MANY_LENDS : 0);
+		coro_handle h = start_leader(s, m);
+		sleep_until_seen(&begun, 1 + i * 11 % 200);
+		if (i % 3)
+			(void)coro_cancel(h); /* it may have ended */
+		CHECK_EQ(coro_scheduler_close(s, i % 3 == 1), CORO_OK);
+		coro_stats t = stats(counts);
+		CHECK_EQ(t.buffers_made, (i + 1) * (n - n / 7));
+		CHECK_EQ(t.buffers_freed, t.buffers_made);
+		for (uint32_t k = 0; k < n; k++) {
+			int status = one_of(m, k)->status;
+			CHECK(status != CORO_OK || !is_refused(k));
+			unbegun += status == CORO_ECANCELED && !is_refused(k);
+		}
+		CHECK_EQ(coro_detach(h), CORO_OK);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+		free(m);
+	}
+	CHECK(unbegun > 0);
+	finish(counts);
+}

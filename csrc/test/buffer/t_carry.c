@@ -93,6 +93,12 @@ static void parent(void *arg, void *result)
 		free_both(p);
 		CHECK_EQ(coro_join(begun(ABORTS, attr, &sent), &p, sizeof p), CORO_EABORTED);
 		free_both(p);
+		/* with a part of the result */
+		CHECK_EQ(coro_join(begun(RETURNS, attr, &sent), &p, 16), CORO_OK);
+		CHECK_EQ(coro_buffer_free(p.a), CORO_OK);
+		CHECK_EQ(coro_join(begun(ABORTS, attr, &sent), &p, 8), CORO_EABORTED);
+		CHECK_EQ(coro_buffer_free(p.a), CORO_OK);
+		CHECK_EQ(coro_join(begun(EXITS, attr, &sent), &p, 4), CORO_OK);
 		/* without the result */
 		CHECK_EQ(coro_join(begun(RETURNS, attr, &sent), NULL, 0), CORO_OK);
 		CHECK_EQ(coro_join(begun(ABORTS, attr, &sent), NULL, 0), CORO_EABORTED);

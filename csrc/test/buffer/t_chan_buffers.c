@@ -127,9 +127,7 @@ TEST(chan_that_is_freed_frees_its_buffers)
 	CHECK_EQ(coro_chan_send(chan, &w, 0), CORO_ESTALE);
 	w.buffer.id = 0; /* none */
 	CHECK_EQ(coro_chan_send(chan, &w, 0), CORO_OK);
-	coro_case one = {.chan = chan, .send = &v};
-	CHECK_EQ(coro_select(&one, 1, 0), CORO_EINVAL);
-	one = (coro_case){.chan = chan, .recv = &w};
+	coro_case one = {.chan = chan, .recv = &w};
 	CHECK_EQ(coro_select(&one, 1, 0), 0);
 	CHECK_EQ(coro_buffer_free(w.buffer), CORO_OK);
 	CHECK_EQ(coro_chan_close(chan), CORO_OK);
@@ -168,4 +166,192 @@ TEST(chan_sender_that_is_canceled_has_its_buffer)
 	struct value v = numbered(1);
 	CHECK_EQ(coro_buffer_free(v.buffer), CORO_OK);
 	finish(sched);
+}
+
+/* ----------------------------------------------------------------------------------- selects */
+
+TEST(select_sends_buffers_of_the_case_that_is_done)
+{
+	sched = start_with(1, 0);
+	coro_chan *a = of_buffers(sizeof(struct value), 1, 2),
+		  *b = of_buffers(sizeof(coro_buffer), 1, 1), *numbers;
+	CHECK_EQ(coro_chan_new(&numbers, 8, 1, 0), CORO_OK);
+	struct value v = numbered(1), w = numbered(2), got;
+	uint64_t number = 3;
+	/* both cases send the buffer of v, and the last receives */
+	coro_case both[] = {{.chan = a, .send = &v},
+			    {.chan = b, .send = &v.buffer},
+			    {.chan = numbers, .recv = &number}};
+	coro_buffer was = v.buffer, out;
+
+	CHECK_EQ(coro_chan_send(a, &w, 0), CORO_OK);
+	CHECK_EQ(coro_select(both, 3, 0), 1);
+	CHECK_EQ(both[1].status, CORO_OK);
+	CHECK_EQ(v.buffer.id, was.id); /* of C's variable nothing is changed */
+	CHECK_EQ(coro_buffer_free(was), CORO_ESTALE);
+	CHECK_EQ(coro_select(both, 3, 0), CORO_ESTALE);
+	v = numbered(3);
+	was = v.buffer;
+	CHECK_EQ(coro_select(both, 3, 0), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_select(both, 3, coro_now() + 1000), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_chan_send(numbers, &number, 0), CORO_OK);
+	CHECK_EQ(coro_select(both, 3, CORO_FOREVER), 2);
+	CHECK(coro_buffer_at(was, NULL) != NULL); /* it was not sent */
+	CHECK_EQ(coro_chan_recv(b, &out, 0), CORO_OK);
+	CHECK_EQ(coro_buffer_free(out), CORO_OK);
+	CHECK_EQ(coro_chan_recv(a, &got, 0), CORO_OK);
+	CHECK_EQ(got.number, 2);
+	CHECK_EQ(coro_buffer_free(got.buffer), CORO_OK);
+	CHECK_EQ(coro_chan_close(a), CORO_OK);
+	CHECK_EQ(coro_select(both, 1, CORO_FOREVER), 0);
+	CHECK_EQ(both[0].status, CORO_ECLOSED);
+	/* a wrong case, and a stale buffer behind a good one: nothing has passed */
+	both[2].send = &number;
+	CHECK_EQ(coro_select(both, 3, 0), CORO_EINVAL);
+	both[2] = (coro_case){.chan = b, .send = &w.buffer};
+	CHECK_EQ(coro_select(both, 3, 0), CORO_ESTALE);
+	both[0].chan = NULL;
+	CHECK_EQ(coro_select(both, 2, 0), CORO_EINVAL);
+	CHECK_EQ(coro_select(both, CORO_CASES_MAX + 1, 0), CORO_EINVAL);
+	coro_buffer none = {0};
+	both[0] = (coro_case){.chan = b, .send = &none};
+	CHECK_EQ(coro_select(both, 1, 0), 0);
+	CHECK_EQ(coro_chan_recv(b, &out, 0), CORO_OK);
+	CHECK_EQ(out.id, 0);
+	CHECK_EQ(coro_buffer_free(was), CORO_OK);
+	CHECK_EQ(coro_chan_free(a), CORO_OK);
+	CHECK_EQ(coro_chan_free(b), CORO_OK);
+	CHECK_EQ(coro_chan_free(numbers), CORO_OK);
+	all_freed();
+	finish(sched);
+}
+
+/* A buffer twice in one value has no two owners, whether another case has it too or not. */
+TEST(select_sends_a_buffer_once)
+{
+	sched = start_with(1, 0);
+	coro_chan *one = of_buffers(8, 1, 1), *two = of_buffers(16, 1, 3);
+	coro_buffer b, twice[2];
+	coro_case cases[] = {{.chan = one, .send = &b}, {.chan = two, .send = twice}};
+
+	CHECK_EQ(coro_buffer_make_on(sched, 1, &b), CORO_OK);
+	twice[0] = twice[1] = b;
+	CHECK_EQ(coro_select(&cases[0], 2, 0), CORO_ESTALE);
+	CHECK_EQ(coro_select(&cases[1], 1, 0), CORO_ESTALE);
+	CHECK_EQ(coro_buffer_make_on(sched, 1, &twice[1]), CORO_OK);
+	CHECK_EQ(coro_chan_send(one, &(coro_buffer){0}, 0), CORO_OK);
+	CHECK_EQ(coro_select(cases, 2, 0), 1); /* of several buffers all pass */
+	CHECK_EQ(coro_buffer_free(b), CORO_ESTALE);
+	CHECK_EQ(coro_buffer_free(twice[1]), CORO_ESTALE);
+	CHECK_EQ(coro_chan_free(one), CORO_OK);
+	CHECK_EQ(coro_chan_free(two), CORO_OK);
+	all_freed();
+	finish(sched);
+}
+
+TEST(select_without_memory_sends_nothing)
+{
+	sched = start_with(1, 0);
+	chan = of_buffers(sizeof(struct value), 1, 2);
+	struct value v = numbered(1);
+	coro_case one = {.chan = chan, .send = &v};
+
+	fail_alloc = 0;
+	CHECK_EQ(coro_select(&one, 1, 0), CORO_ENOMEM);
+	fail_alloc = -1;
+	CHECK_EQ(coro_buffer_free(v.buffer), CORO_OK);
+	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	all_freed();
+	finish(sched);
+}
+
+static coro_chan *other;
+
+/* selects - sends n values, each to one of two channels, or not. */
+static void selects(void *arg, void *result)
+{
+	uint64_t n = *(uint64_t *)arg, answer;
+
+	(void)result;
+	for (uint64_t i = 0; i < n; i++) {
+		struct value v = numbered(i);
+		coro_stream *in, *out;
+		/* a stream goes another way (source.h), for coroutines alone */
+		bool mixed = i % 64 == 0 && coro_self();
+		coro_case cases[3] = {{.chan = chan, .send = &v}, {.chan = other, .send = &v}};
+		uint64_t until = i % 4 == 3 ? coro_now() + 1000 * (i % 50) : CORO_FOREVER;
+		if (mixed) {
+			CHECK_EQ(coro_stream_new(&in, &out, 1), CORO_OK);
+			cases[2] = (coro_case){.stream = in, .direction = CORO_STREAM_IN};
+		}
+		int done = coro_select(cases, 2 + mixed, until);
+		if (done >= 0 && cases[done].status == CORO_OK) {
+			CHECK(done < 2);
+			CHECK_EQ(coro_buffer_free(v.buffer), CORO_ESTALE);
+		} else {
+			int status = done < 0 ? done : cases[done].status;
+			CHECK(status == CORO_ETIMEDOUT || status == CORO_ECANCELED ||
+			      status == CORO_ECLOSED);
+			memcpy(&answer, coro_buffer_at(v.buffer, NULL), 8);
+			CHECK_EQ(answer, i);
+			CHECK_EQ(coro_buffer_free(v.buffer), CORO_OK);
+			add_one(&kept);
+		}
+		if (mixed) {
+			CHECK_EQ(coro_stream_free(in), CORO_OK);
+			CHECK_EQ(coro_stream_free(out), CORO_OK);
+		}
+	}
+}
+
+/* receives_both - by selects, until both channels are closed. */
+static void receives_both(void *arg, void *result)
+{
+	struct value v;
+	coro_case cases[2] = {{.chan = chan, .recv = &v}, {.chan = other, .recv = &v}};
+	uint64_t n;
+
+	(void)arg;
+	(void)result;
+	for (;;) {
+		int done = coro_select(cases, 2, CORO_FOREVER);
+		if (done < 0 || cases[done].status != CORO_OK) {
+			CHECK(done == CORO_ECANCELED || cases[done].status == CORO_ECLOSED);
+			return;
+		}
+		memcpy(&n, coro_buffer_at(v.buffer, NULL), 8);
+		CHECK_EQ(n, v.number);
+		CHECK_EQ(coro_buffer_free(v.buffer), CORO_OK);
+		add_one(&received);
+	}
+}
+
+TEST(select_passes_buffers)
+{
+	static const size_t capacity[] = {0, 1, 16};
+	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
+
+	for (uint32_t workers = 1; workers <= 2; workers++)
+		for (int i = 0; i < 3; i++) {
+			uint64_t n = scaled(10000);
+			sched = start_with(workers, 0);
+			chan = of_buffers(sizeof(struct value), capacity[i], 2);
+			other = of_buffers(sizeof(struct value), capacity[i], 2);
+			received = kept = 0;
+			spawn(sched, receives, NULL, 0); /* of chan */
+			spawn(sched, receives_both, NULL, 0);
+			spawn(sched, selects, &n, sizeof n);
+			CHECK_EQ(coro_scheduler_spawn(sched, &dense, selects, &n, sizeof n, NULL),
+				 CORO_OK);
+			selects(&n, NULL); /* by a thread */
+			while (seen(&received) + seen(&kept) < 3 * n)
+				sleep_us(100);
+			CHECK_EQ(coro_chan_close(chan), CORO_OK);
+			CHECK_EQ(coro_chan_close(other), CORO_OK);
+			CHECK_EQ(coro_scheduler_wait(sched), CORO_OK);
+			all_freed();
+			CHECK_EQ(coro_chan_free(chan), CORO_OK);
+			CHECK_EQ(coro_chan_free(other), CORO_OK);
+			finish(sched);
+		}
 }

@@ -528,7 +528,7 @@ TEST(cap_of_records_that_are_missing_for_go)
 	coro_scheduler *s = start(&o);
 	coro_handle h;
 
-	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0, 0, 0), CORO_OK);
 	coroi_border(s)->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
 	coroi_mags_flush(&s->outside.mags);
