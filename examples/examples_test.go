@@ -143,7 +143,8 @@ func copyExample(t *testing.T, dir string, env []string, name string) {
 	require.NoError(t, os.CopyFS(to, os.DirFS(name)))
 	for _, pattern := range []string{"*.c", "*/*.c"} {
 		if c, _ := filepath.Glob(filepath.Join(to, pattern)); len(c) > 0 {
-			run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "coro"), "header", "coro_io.h")
+			run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "coro"), "header", "coro_io.h",
+				"coro_actor.h")
 		}
 	}
 }

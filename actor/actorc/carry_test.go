@@ -57,6 +57,16 @@ func isGone(t *testing.T, b coro.Buffer) {
 	require.ErrorIs(t, b.Free(), coro.ErrStale)
 }
 
+// hold has the actor keep its turn, until testbody.CourierGo.
+func hold(t *testing.T, s *coro.Scheduler, a actorc.Actor) {
+	t.Helper()
+	held := testbody.CourierHeld()
+	m := carried{Buffer: bufferOf(t, s, "text")}
+	require.NoError(t, actorc.Send(a, testbody.CarryHold, m))
+	isGone(t, m.Buffer)
+	eventually(t, func() bool { return testbody.CourierHeld() > held }, "the turn is kept")
+}
+
 func allFreed(t *testing.T, s *coro.Scheduler) {
 	t.Helper()
 	st := s.Stats().Buffers
@@ -81,8 +91,7 @@ func TestAMessageHasBuffers(t *testing.T) {
 		require.NoError(t, s.Wait(background))
 		isGone(t, m.Buffer)
 	}
-	m := carried{Buffer: bufferOf(t, s, "text")}
-	require.NoError(t, actorc.Send(a, testbody.CarryHold, m))
+	hold(t, s, a)
 	for range 10 {
 		m := carried{Buffer: bufferOf(t, s, "text")}
 		require.NoError(t, actorc.Send(a, testbody.CarryFree, m))
@@ -146,7 +155,7 @@ func TestAMessageWithBuffersThatIsRefused(t *testing.T) {
 
 	full, err := actorc.KindOf(testbody.CourierRoom).Spawn(s, nil)
 	require.NoError(t, err)
-	require.NoError(t, actorc.Send(full, testbody.CarryHold, carried{}))
+	hold(t, s, full)
 	b = bufferOf(t, s, "mine")
 	require.ErrorIs(t, actorc.Send(full, 0, carried{Buffer: b}), actorc.ErrMailboxFull)
 	isMine(t, b)
@@ -182,7 +191,7 @@ func TestAQuestionAndItsAnswerHaveBuffers(t *testing.T) {
 	}
 	// The context ends while the actor has the turn: whoever has the Buffer then, it is freed.
 	ctx, cancel := context.WithCancel(background)
-	require.NoError(t, actorc.Send(a, testbody.CarryHold, carried{}))
+	hold(t, s, a)
 	q := carried{Buffer: bufferOf(t, s, "text")}
 	go cancel()
 	_, err := actorc.Ask[carried, echo](ctx, s, a, testbody.CarryEcho, q)
@@ -389,8 +398,7 @@ func TestBuffersOfActorsAtRandom(t *testing.T) {
 	all.Wait()
 	require.NoError(t, s.Wait(background))
 	allFreed(t, s)
-	require.NoError(t, actorc.Send(actorc.Actor(actors[0].Load()), testbody.CarryHold,
-		carried{Buffer: bufferOf(t, s, "text")}))
+	hold(t, s, actorc.Actor(actors[0].Load()))
 	for range 10 {
 		require.NoError(t, actorc.Send(actorc.Actor(actors[0].Load()), testbody.CarryFree,
 			carried{Buffer: bufferOf(t, s, "text")}))

@@ -5,6 +5,12 @@
 #include <string.h>
 
 coro_sem tb_courier_go;
+static uint64_t held;
+
+uint64_t tb_courier_held(void)
+{
+	return __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+}
 
 static void echo(coro_message *m, coro_buffer b, size_t bytes)
 {
@@ -39,6 +45,7 @@ static size_t carries(coro_actor_turn *turn, void *state, coro_message *const *m
 			coro_abort();
 			break;
 		case TB_CARRY_HOLD:
+			__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
 			(void)coro_sem_acquire(&tb_courier_go, CORO_FOREVER);
 			/* fall through */
 		default:

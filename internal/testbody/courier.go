@@ -24,7 +24,10 @@ const (
 	CarryAbort    = C.TB_CARRY_ABORT
 )
 
-// CourierGo ends a CarryHold.
+// CourierHeld is how many CarryHolds have begun.
+func CourierHeld() uint64 { return uint64(C.tb_courier_held()) }
+
+// CourierGo ends one.
 func CourierGo() { C.coro_sem_release(&C.tb_courier_go, 1) }
 
 // A CourierAsk is a question of CourierAsks, with a buffer of so many bytes.

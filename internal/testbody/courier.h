@@ -32,6 +32,9 @@ struct tb_echo {
 extern const coro_actor_kind tb_courier, tb_courier_room;
 extern coro_sem tb_courier_go;
 
+/* tb_courier_held - how many messages have begun to keep their turns. */
+uint64_t tb_courier_held(void);
+
 /* tb_courier_asks - a body that sends a question with a buffer of so many bytes, and frees that of
  * the answer. Returns the bytes of the answer's. */
 struct tb_courier_ask {

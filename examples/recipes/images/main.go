@@ -5,7 +5,7 @@
 // docs/recipes.md explains it. To use it in a module of your own, copy the folder, and write the
 // headers beside the C file with
 //
-//	go run github.com/organzine/coro/cmd/coro header
+//	go run github.com/organzine/coro/cmd/coro header coro_actor.h
 package main
 
 //go:generate go run github.com/organzine/coro/cmd/coro gen -- -I../../../csrc/include
