@@ -124,8 +124,8 @@ func (b Buffer) Cap() int { _, n := core.BufferSizes(b.id); return n }
 // Buffer is ErrBusy, and so is another Use. Use returns what f returns, or ErrStale or ErrBusy.
 //
 // The slice is C memory, and not f's to keep: after Use the memory is another's at any moment, and
-// who writes there changes what others own. Nothing in Go finds that. With go test -asan it is
-// reported while the memory is free; see [docs/memory.md].
+// who writes there changes what others own. Nothing in Go finds that. Tests find it with go test
+// -asan, or with CORO_BUFFERS=unmap in the environment: see [docs/memory.md].
 //
 // [docs/memory.md]: https://github.com/organzine/coro/blob/main/docs/memory.md
 func (b Buffer) Use(f func([]byte) error) error {

@@ -133,9 +133,9 @@ func TestALargeBodyGoesThroughAStreamAndACFilter(t *testing.T) {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			st := newStream(t, s, 128<<10) // 256 KiB in both directions
-			filter, total := uint64(0), scaled(64<<20)
+			filter, total := uint64(0), int(counted(64<<20))
 			if slow != (struct{ writer, reader, filter bool }{}) {
-				total = scaled(2 << 20)
+				total = int(counted(2 << 20))
 			}
 			if slow.filter {
 				filter = 1
@@ -391,7 +391,7 @@ func TestGoBodiesUseAStream(t *testing.T) {
 // Both ends close, in each order, while calls go on; then the scheduler closes.
 func TestEndsCloseInEachOrder(t *testing.T) {
 	corotest.VerifyNone(t)
-	for round := range scaled(200) {
+	for round := range int(counted(200)) {
 		s := newScheduler(t, coro.WithWorkers(1+round%2))
 		st := newStream(t, s, 1+round%70)
 		task := starting(t, s, streamFlip, st, uint64(1+round%90), uint64(round%3/2))
@@ -432,7 +432,7 @@ func TestCallsThatEndEarlyLoseNothing(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	st := newStream(t, s, 512)
 	task := starting(t, s, streamFlip, st, 300, 0)
-	total := scaled(200000)
+	total := int(counted(200000))
 	briefly := func(random *rand.Rand) (context.Context, context.CancelFunc) {
 		if random.IntN(4) == 0 {
 			return background, func() {}

@@ -66,7 +66,9 @@ enum { COROI_BUFFER_FREE, COROI_BUFFER_OWNED, COROI_BUFFER_USED };
  * worker, or of Go's, holds two trades. Enough for a worker that makes and frees by turns to trade
  * never, and little enough for 256 workers. */
 #define COROI_BUFFER_TRADE_BYTES ((size_t)64 << 10)
-#define COROI_BUFFER_TRADE_MOST  32
+#ifndef COROI_BUFFER_TRADE_MOST
+#define COROI_BUFFER_TRADE_MOST 32
+#endif
 #define COROI_BUFFER_DEPOT_BYTES ((size_t)4 << 20)
 
 #define COROI_BUFFER_GO_LISTS 16 /* Go's lists, a power of two */
@@ -247,6 +249,11 @@ static inline void coroi_ledger_give(struct coroi_ledger *l, uint64_t bytes)
  * a door. Blocking: for the depot's lock, and allocation. */
 struct coroi_descriptor *coroi_depot_take(uint32_t class, uint32_t *n);
 void coroi_depot_give(struct coroi_descriptor *first, uint32_t class, uint32_t n);
+
+/* coroi_buffers_unmap - for tests: each buffer is a mapping of its own, of class COROI_BUFFER_LARGE,
+ * and the memory of one that was freed faults until many others were freed. Set before the first
+ * buffer is made. */
+extern bool coroi_buffers_unmap;
 
 /* coroi_depot_take_large, coroi_depot_give_large - one of more than COROI_BUFFER_MOST bytes. */
 struct coroi_descriptor *coroi_depot_take_large(size_t bytes);

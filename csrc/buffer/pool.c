@@ -14,6 +14,33 @@ static struct {
 	struct coroi_ledger *closed;
 } depot;
 
+bool coroi_buffers_unmap;
+
+/* With coroi_buffers_unmap: the memory of the buffers that were freed last. It faults. */
+#define GRAVES 1024
+static struct grave {
+	void *at; /* NULL: none yet */
+	size_t bytes;
+} graves[GRAVES];
+static uint32_t buried; /* under the depot's lock */
+
+/* bury - memory that is a mapping of its own faults, until GRAVES others were buried. */
+static COROI_COLD void bury(void *at, size_t bytes)
+{
+	struct grave last = {at, bytes};
+
+	coroi_discard(at, bytes);
+	if (!coroi_guard(at, bytes)) {
+		coroi_lock(&depot.lock);
+		struct grave *g = &graves[buried++ % GRAVES];
+		last = *g;
+		*g = (struct grave){at, bytes};
+		coroi_unlock(&depot.lock);
+	}
+	if (last.at)
+		coroi_unmap(last.at, last.bytes);
+}
+
 static void put_locked(struct coroi_free_buffers *list, struct coroi_descriptor *d)
 {
 	d->next = list->first;
@@ -73,8 +100,9 @@ static struct coroi_descriptor *with_memory(struct coroi_descriptor *d, uint32_t
 	void *at = NULL;
 
 	if (d)
-		at = class == COROI_BUFFER_LARGE ? coroi_alloc_large(bytes)
-						 : coroi_alloc(bytes, COROI_BUFFER_LEAST);
+		at = class != COROI_BUFFER_LARGE ? coroi_alloc(bytes, COROI_BUFFER_LEAST)
+		     : coroi_buffers_unmap       ? coroi_map(bytes, coroi_page(), "coro: buffer")
+						 : coroi_alloc_large(bytes);
 	if (!at) {
 		if (d)
 			put_bare(d);
@@ -92,6 +120,10 @@ struct coroi_descriptor *coroi_depot_take(uint32_t class, uint32_t *n)
 	struct coroi_descriptor *first = NULL, *d;
 	uint32_t got = 0;
 
+	if (coroi_unlikely(coroi_buffers_unmap)) {
+		*n = 1;
+		return coroi_depot_take_large((size_t)COROI_BUFFER_LEAST << class);
+	}
 	coroi_lock(&depot.lock);
 	while (got < *n && (d = get_locked(&depot.with[class]))) {
 		d->next = first;
@@ -110,7 +142,9 @@ struct coroi_descriptor *coroi_depot_take(uint32_t class, uint32_t *n)
 static void give_memory_back(struct coroi_descriptor *d)
 {
 	coroi_tell_given(d->at, d->room);
-	if (d->class == COROI_BUFFER_LARGE)
+	if (coroi_unlikely(coroi_buffers_unmap))
+		bury(d->at, d->room);
+	else if (d->class == COROI_BUFFER_LARGE)
 		coroi_release_large(d->at, d->room);
 	else
 		coroi_release(d->at);
@@ -122,13 +156,15 @@ void coroi_depot_give(struct coroi_descriptor *first, uint32_t class, uint32_t n
 	uint32_t most = (uint32_t)(COROI_BUFFER_DEPOT_BYTES /
 				   ((size_t)COROI_BUFFER_LEAST << class));
 
-	coroi_lock(&depot.lock);
-	for (struct coroi_descriptor *d; n && depot.with[class].count < most; n--) {
-		d = first;
-		first = d->next;
-		put_locked(&depot.with[class], d);
+	if (coroi_likely(!coroi_buffers_unmap)) {
+		coroi_lock(&depot.lock);
+		for (struct coroi_descriptor *d; n && depot.with[class].count < most; n--) {
+			d = first;
+			first = d->next;
+			put_locked(&depot.with[class], d);
+		}
+		coroi_unlock(&depot.lock);
 	}
-	coroi_unlock(&depot.lock);
 	for (struct coroi_descriptor *d; n; n--) {
 		d = first;
 		first = d->next;

@@ -43,7 +43,7 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
-#define EX_LISTS   20
+#define EX_LISTS   21
 #define EX_OWN     3 /* words that each thread has of its own: thread-local variables */
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };

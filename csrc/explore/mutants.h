@@ -147,6 +147,20 @@
 	M(FD_MOVE_UNLOCKED, "fd-both", "FDM1 is left out")                                         \
 	M(FD_SELECT_LOSES, "fd-select", "FDS2 forgets an event for which another case was chosen") \
 	M(FD_SELECT_SENDS, "fd-select", "FDS3 sends the event though another case was chosen")     \
+	M(BUF_WORD_FIRST, "buffer-listed", "BUF1 sets the word before the length")                 \
+	M(BUF_SAME_PASS, "buffer-owners", "BUF2 keeps the generation")                             \
+	M(BUF_PLAIN_PASS, "buffer-owners", "BUF2 looks, and then stores")                          \
+	M(BUF_BACK_ALL, "buffer-back", "what was not passed is taken back, too")                   \
+	M(BUF_BACK_NONE, "buffer-back", "what was passed before the refusal stays passed")         \
+	M(BUF_BACK_NEW, "buffer-back", "what is taken back keeps the new generation")              \
+	M(BUF_PLAIN_USE, "buffer-owners", "BUF3 looks, and then stores")                           \
+	M(BUF_SAME_FREE, "buffer-owners", "BUF4 keeps the generation")                             \
+	M(BUF_PLAIN_FREE, "buffer-owners", "BUF4 looks, and then stores")                          \
+	M(BUF_FREES_USED, "buffer-owners", "BUF4 frees what is used")                              \
+	M(BUF_SPILL_LOSES, "buffer-lists", "a spill leaves one descriptor out")                    \
+	M(BUF_SPILL_KEEPS, "buffer-lists", "what is spilled stays in the worker's list, too")      \
+	M(BUF_DEPOT_OPEN, "buffer-lists", "who takes from the depot does not lock it")             \
+	M(BUF_PLAIN_COUNT, "buffer-back", "threads count by a load and a store")                   \
 	M(STREAM_LOOK_FIRST, "stream-waits", "STM3 looks at the word before it sets WAITED")       \
 	M(STREAM_LATE_CLEAR, "stream-writes", "STM4 clears WAITED after the wake")                 \
 	M(STREAM_COUNT_FIRST, "stream-reads", "STM1 counts bytes before they are written")         \

@@ -109,6 +109,9 @@ static inline void coroi_prefetchw(const void *p)
 /* No block has a mapping of its own: mappings are not put back before each schedule. */
 #define COROI_LARGE SIZE_MAX
 
+/* Lists of buffers that trade few. */
+#define COROI_BUFFER_TRADE_MOST 2
+
 /* Small arrays of events: what lies unused in them would tell equal states apart. */
 #define COROI_FD_EVENTS 4
 

@@ -122,6 +122,14 @@ void world_select_regions(void);
 #define WORLD_QUESTIONS 3
 void world_ask_regions(void);
 
+/* world_buffers - there are so many free buffers of the smallest class: some in hand of the first
+ * worker, and the others in the depot, which is put back before each schedule. To be called during
+ * setup. world_check_buffers - each descriptor lies in one list, or its buffer is not free, and the
+ * counts are right. outside: a list of a thread's own; NULL: none. */
+struct coroi_free_buffers;
+void world_buffers(coro_scheduler *s, unsigned descriptors, unsigned in_hand);
+void world_check_buffers(coro_scheduler *s, const struct coroi_free_buffers *outside);
+
 /* world_chunks - what slab.c knows of the chunks that are there is put back before each schedule,
  * too. To be called during setup. */
 void world_chunks(void);
@@ -142,6 +150,7 @@ extern const struct ex_scenario *const scenarios_lent[];
 extern const struct ex_scenario *const scenarios_fd[];
 extern const struct ex_scenario *const scenarios_fd_select[];
 extern const struct ex_scenario *const scenarios_stream[];
+extern const struct ex_scenario *const scenarios_buffer[];
 extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];

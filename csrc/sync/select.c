@@ -404,8 +404,9 @@ static void sort_out(struct mix *m, struct coroi_rec *me)
 							 .direction = m->cases[i].direction,
 							 .mark = first + ats + 1,
 							 .several = &m->choice.several,
-							 .me = me};
-			ats++;
+							 .me = me,
+							 .waiter = &m->choice.waiter[first + ats]};
+			m->at[ats++].waiter->queue = 0;
 		} else {
 			m->place[chans] = (uint8_t)i;
 			m->choice.cases[chans++] = m->cases[i];
@@ -581,8 +582,9 @@ static int select_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
 static COROI_NOINLINE int mix_on_stack(coro_case *cases, uint32_t n, uint32_t ats,
 				       struct coroi_rec *me, uint64_t deadline)
 {
-	struct coro_chan *order[n];
-	coro_case chans[n];
+	uint32_t room = n > ats ? n - ats : 1;
+	struct coro_chan *order[room];
+	coro_case chans[room];
 	struct coroi_case at[ats];
 	struct coroi_waiter waiter[n] COROI_ALONE;
 	struct mix m = {.choice = {.cases = chans, .order = order, .waiter = waiter},
@@ -599,29 +601,30 @@ static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
 				    struct coroi_rec *me, uint64_t deadline)
 {
 	size_t values = 0;
+	uint32_t chans = n - ats;
 
 	for (uint32_t i = 0; i < n; i++)
 		values += is_at(&cases[i]) ? 0 : cases[i].chan->bytes;
 	struct mix *m = coroi_aside_get(
-		sizeof *m + ats * sizeof *m->at +
-		n * (sizeof *m->choice.waiter + sizeof *m->choice.order + sizeof *m->choice.cases) +
-		values);
+		sizeof *m + n * sizeof *m->choice.waiter + ats * sizeof *m->at +
+		chans * (sizeof *m->choice.order + sizeof *m->choice.cases) + values);
 	if (!m)
 		return CORO_ENOMEM;
 	*m = (struct mix){.cases = cases, .n = n, .ats = ats};
 	m->choice.waiter = (struct coroi_waiter *)(m + 1);
 	m->at = (struct coroi_case *)(m->choice.waiter + n);
 	m->choice.order = (struct coro_chan **)(m->at + ats);
-	m->choice.cases = (coro_case *)(m->choice.order + n);
-	m->choice.values = (unsigned char *)(m->choice.cases + n);
+	m->choice.cases = (coro_case *)(m->choice.order + chans);
+	m->choice.values = (unsigned char *)(m->choice.cases + chans);
 	int status = select_mix(m, me, deadline);
 	coroi_aside_put(m);
 	return status;
 }
 
-#define MIX_BYTES                                                                               \
-	(sizeof(struct coroi_waiter) + sizeof(struct coroi_case) + sizeof(struct coro_chan *) + \
-	 sizeof(coro_case))
+/* What a case takes: a source's is not less than a channel's. */
+#define MIX_BYTES (sizeof(struct coroi_waiter) + sizeof(struct coroi_case))
+_Static_assert(sizeof(struct coroi_case) >= sizeof(struct coro_chan *) + sizeof(coro_case),
+	       "MIX_BYTES is enough for both");
 
 /* check_mix - how many cases are sources'; CORO_EINVAL: a case is wrong, or none is one. */
 static int check_mix(const coro_case *cases, uint32_t n)

@@ -44,7 +44,7 @@ struct coroi_case {
 	void *place;                   /* the source's, from enter to leave; NULL: not entered */
 	/* 1: the case can be done; below 0: it can, with this status; 0: it cannot */
 	int32_t ready;
-	struct coroi_waiter waiter; /* of a source with a queue; all zeros at first */
+	struct coroi_waiter *waiter; /* of a source with a queue; in none at first */
 };
 
 /* Thread of all calls: the coroutine's, in no door. */

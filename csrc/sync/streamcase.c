@@ -40,9 +40,9 @@ static bool stream_enqueue(struct coroi_case *x)
 
 	if (coroi_object_enter(&p->object))
 		return false;
-	coroi_waiter_init(&x->waiter, &p->object, x->me, (uint8_t)(x->mark - 1), NULL);
-	x->waiter.several = x->several;
-	bool waits = coroi_pipe_wait_as(p, case_writes(x), &x->waiter);
+	coroi_waiter_init(x->waiter, &p->object, x->me, (uint8_t)(x->mark - 1), NULL);
+	x->waiter->several = x->several;
+	bool waits = coroi_pipe_wait_as(p, case_writes(x), x->waiter);
 	coroi_object_leave(&p->object);
 	return waits;
 }
@@ -54,8 +54,8 @@ static void stream_dequeue(struct coroi_case *x)
 	/* The pipe is in use, and so was not destroyed. */
 	if (coroi_object_enter(&p->object))
 		return;
-	if (x->waiter.queue)
-		coroi_waitq_remove(&x->waiter);
+	if (x->waiter->queue)
+		coroi_waitq_remove(x->waiter);
 	coroi_object_leave(&p->object);
 }
 

@@ -5,8 +5,10 @@
 
 #include "buffer/buffer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const size_t sizes[] = {0,     1,     63,    64,     65,       4096,    4097,
 			       65535, 65536, 65537, 200000, 1u << 20, 3u << 20};
@@ -388,4 +390,55 @@ TEST(buffer_memory_is_bounded)
 		CHECK_EQ(coro_buffer_free(b[i]), CORO_OK);
 	coroi_depot_trim();
 	finish(s);
+}
+
+/* faults - nobody may read there: the kernel says so to write. */
+static bool faults(const void *at)
+{
+	int pipes[2];
+
+	CHECK_EQ(pipe(pipes), 0);
+	ssize_t n = write(pipes[1], at, 1);
+	CHECK(n == 1 || errno == EFAULT);
+	close(pipes[0]);
+	close(pipes[1]);
+	return n < 0;
+}
+
+static void frees_and_looks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (unsigned i = 0; i < SIZES; i++) {
+		coro_buffer b = made_here(sizes[i]);
+		fill(b, 1);
+		const void *at = coro_buffer_at(b, NULL);
+		CHECK(!faults(at));
+		CHECK_EQ(coro_buffer_resize(b, 2 * sizes[i] + 5000), CORO_OK);
+		CHECK_EQ(faults(at), at != coro_buffer_at(b, NULL));
+		at = coro_buffer_at(b, NULL);
+		CHECK_EQ(coro_buffer_free(b), CORO_OK);
+		CHECK(faults(at));
+	}
+	for (int i = 0; i < 3000; i++) { /* some are unmapped */
+		coro_buffer b = made_here(100);
+		fill(b, 1);
+		CHECK_EQ(coro_buffer_free(b), CORO_OK);
+	}
+}
+
+TEST(buffer_faults_when_it_was_freed)
+{
+	coroi_buffers_unmap = true;
+	coro_scheduler *s = start_with(1, 0);
+	coro_buffer b;
+
+	CHECK_EQ(coro_buffer_make_on(s, 10, &b), CORO_OK);
+	const void *at = coro_buffer_at(b, NULL);
+	CHECK_EQ(coro_buffer_free(b), CORO_OK);
+	CHECK(faults(at));
+	run_alone(s, NULL, each_size);
+	s = start_with(1, 0);
+	run_alone(s, NULL, frees_and_looks);
+	CHECK_EQ(coroi_depot_trim(), 0);
 }

@@ -40,6 +40,8 @@
 	S(actors)          \
 	S(actor_buffers)   \
 	S(buffers)         \
+	S(carries)         \
+	S(streams)         \
 	S(dispatcher)      \
 	S(giving_back)     \
 	S(pool_rr)         \

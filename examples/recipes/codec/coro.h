@@ -1274,7 +1274,7 @@ typedef struct coro_case {
  * Suspends.
  * Thread:  any. With descriptors: a coroutine of their scheduler; with streams: a coroutine.
  * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
- *          With descriptors or streams 300 bytes a case, and a poll(2) for each descriptor before a
+ *          With descriptors or streams 130 bytes a case, and a poll(2) for each descriptor before a
  *          wait and after it. With buffers to send an allocation.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
