@@ -123,18 +123,32 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // The options are for the coroutine: [AsDaemon].
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
-// value. Go never blocks. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
+// value. Go does not block, but at the limit of [Group.SetLimit]. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
 // group is canceled, or ErrGroupOver after its Wait has returned; f is not called then.
 func Go[T any](
 	in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
 ) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
-		return startMember(g, false, func() (*Task[T], error) {
-			return start(startContext{ctx: g.ctx}, s, f, false, opts)
-		})
+		return startBody(g, true, f, opts)
 	}
 	return start(startContext{ctx: context.Background()}, s, f, false, opts)
+}
+
+// TryGo is Go in a group, and does not wait at the limit of [Group.SetLimit]: it returns
+// ErrGroupFull.
+func TryGo[T any](
+	g *Group, f func(*Coroutine) (T, error), opts ...BodyOption,
+) (*Task[T], error) {
+	return startBody(g, false, f, opts)
+}
+
+func startBody[T any](
+	g *Group, waits bool, f func(*Coroutine) (T, error), opts []BodyOption,
+) (*Task[T], error) {
+	return startMember(g, false, waits, func() (*Task[T], error) {
+		return start(startContext{ctx: g.ctx}, g.s, f, false, opts)
+	})
 }
 
 // A BodyOption is for one coroutine that Go or GoContext starts.
@@ -161,7 +175,7 @@ func GoContext[T any](
 	bind := own.ctx.Done() != nil
 	var t *Task[T]
 	if g != nil {
-		t, err = startMember(g, false,
+		t, err = startMember(g, false, true,
 			func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
 	} else {
 		t, err = start(own, s, f, bind, opts)

@@ -24,6 +24,9 @@ var (
 	// ErrGroupOver: Wait of the group has returned: the group takes no more tasks. Nothing was
 	// started.
 	ErrGroupOver = errors.New("coro: the group is over, its Wait has returned: make a new group")
+	// ErrGroupFull: the group has as many tasks as its SetLimit allows, and the start does not
+	// wait. Nothing was started.
+	ErrGroupFull = errors.New("coro: the group is at its limit: start when a task has ended")
 	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a
 	// stack for it. Raise the limit, let coroutines end, or use SpawnWait, which waits. Where
 	// something else is made, or waited for: the system has no memory for that.

@@ -29,6 +29,10 @@ type Group struct {
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
 
+	// as many as SetLimit allows; a task has one until it ends. nil: any number
+	slots  chan struct{}
+	goesOn bool // after errors of tasks
+
 	free func() // of the tame context that ctx is derived from; nil: there is nothing to free
 
 	deadline    time.Time // of ctx, if it has one
@@ -39,6 +43,7 @@ type Group struct {
 	count    int // of tasks that have not ended
 	borrows  int // of those, the tasks that borrow memory
 	starting int // of those, the tasks that are no members yet
+	queued   int // starts that wait for a slot
 	// members will be canceled by the deadline: a pending-work token is held
 	awaits    bool
 	canceled  bool
@@ -94,9 +99,33 @@ type Scope interface {
 func (s *Scheduler) scope() (*Scheduler, *Group) { return s, nil }
 func (g *Group) scope() (*Scheduler, *Group)     { return g.s, g }
 
+// SetLimit lets at most n tasks of the group be there at a time, 1 or more; without it, and with n
+// below 0, there is no limit. At the limit a start waits until a task has ended, or the group is
+// canceled; [Func.TryStart] and [TryGo] do not wait. A start within a task of the group, and in a
+// scheduler made WithPaused, returns [ErrGroupFull] instead: a wait could not end. SetLimit returns
+// ErrBusy while tasks go on, or starts wait; or an *OptionError.
+func (g *Group) SetLimit(n int) error {
+	if n == 0 {
+		return &OptionError{"Group.SetLimit", n, "must be 1 or more, or below 0 for none"}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count+g.queued > 0 {
+		return ErrBusy
+	}
+	g.slots = nil
+	if n > 0 {
+		g.slots = make(chan struct{}, n)
+	}
+	return nil
+}
+
 // startMember calls start, which starts a task of the group. borrows: the task borrows memory.
-func startMember[R any](g *Group, borrows bool, start func() (*Task[R], error)) (*Task[R], error) {
-	if err := g.enter(borrows); err != nil {
+// waits: at the limit.
+func startMember[R any](
+	g *Group, borrows, waits bool, start func() (*Task[R], error),
+) (*Task[R], error) {
+	if err := g.enter(borrows, waits); err != nil {
 		return nil, err
 	}
 	defer g.s.deadlineOver(g.s.awaitIf(g.hasDeadline)) // by then t is a member
@@ -119,14 +148,16 @@ func startMember[R any](g *Group, borrows bool, start func() (*Task[R], error)) 
 }
 
 // enter counts a task that is about to start.
-func (g *Group) enter(borrows bool) error {
+func (g *Group) enter(borrows, waits bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.over:
-		return ErrGroupOver
-	case g.ctx.Err() != nil:
-		return ctxerr.Of(g.ctx)
+	if err := g.refusalLocked(); err != nil {
+		return err
+	}
+	if g.slots != nil {
+		if err := g.takeSlotLocked(waits); err != nil {
+			return err
+		}
 	}
 	g.count++
 	g.starting++
@@ -136,13 +167,62 @@ func (g *Group) enter(borrows bool) error {
 	return nil
 }
 
+// refusalLocked is why no task is started any more; nil: one may be.
+func (g *Group) refusalLocked() error {
+	switch {
+	case g.over:
+		return ErrGroupOver
+	case g.ctx.Err() != nil:
+		return ctxerr.Of(g.ctx)
+	}
+	return nil
+}
+
+// takeSlotLocked waits until there are less tasks than the limit allows. mu is left meanwhile.
+func (g *Group) takeSlotLocked(waits bool) error {
+	select {
+	case g.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if !waits {
+		return ErrGroupFull
+	}
+	g.queued++
+	g.mu.Unlock()
+	err := g.awaitSlot()
+	g.mu.Lock()
+	g.queued--
+	if err == nil {
+		if err = g.refusalLocked(); err != nil {
+			<-g.slots
+		}
+	}
+	return err
+}
+
+func (g *Group) awaitSlot() error {
+	if g.s.paused || g.isCaller() {
+		return ErrGroupFull
+	}
+	select {
+	case g.slots <- struct{}{}:
+		return nil
+	case <-g.ctx.Done():
+		return ctxerr.Of(g.ctx)
+	}
+}
+
 // leave counts a task that has ended.
 func (g *Group) leave(err error, borrows bool) {
-	if err != nil {
+	if err != nil && !g.goesOn {
 		g.fail(err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.slots != nil {
+		<-g.slots
+	}
 	if borrows {
 		g.borrows--
 		if g.borrows == 0 {

@@ -18,7 +18,7 @@ import (
 // In a Group it costs little more. The coroutine is canceled with the group, and then has the
 // group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
 // canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
-// error of Start is not one of the group.
+// error of Start is not one of the group. At the limit of [Group.SetLimit] Start waits.
 //
 // What the coroutine borrows (see [Slice]) is lent until it has ended, whatever becomes of the Task.
 // Done and Wait of the Task, and Wait of the group, tell of the end.
@@ -29,7 +29,7 @@ import (
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
-		return f.startMember(g, arg)
+		return f.startMember(g, arg, true)
 	}
 	if f.spec.Loan != nil { // somebody is to hear of the end
 		return f.startFor(startContext{ctx: background}, s, &arg, false, nil)
@@ -47,12 +47,22 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	return t, nil
 }
 
-func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
-	return startMember(g, f.spec.Loan.Borrows(), func() (*Task[R], error) {
-		// counted: its error cancels others
-		return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, &arg,
-			g.s.paused, nil)
+// TryStart is Start in a group, and does not wait at the limit of [Group.SetLimit]: it returns
+// ErrGroupFull.
+func (f Func[A, R]) TryStart(g *Group, arg A) (*Task[R], error) {
+	return f.startMember(g, arg, false)
+}
+
+func (f Func[A, R]) startMember(g *Group, arg A, waits bool) (*Task[R], error) {
+	return startMember(g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
+		return f.startIn(g, &arg)
 	})
+}
+
+// startIn starts a coroutine whose task is about to become a member of the group.
+func (f *Func[A, R]) startIn(g *Group, arg *A) (*Task[R], error) {
+	// counted: its error cancels others
+	return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, arg, g.s.paused, nil)
 }
 
 // startHere is Start of a brief function, on the calling thread. Without a Task and an error it
@@ -239,7 +249,7 @@ func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg *A, l *core.Le
 func (f Func[A, R]) startMemberContext(
 	ctx startContext, g *Group, arg *A,
 ) (*Task[R], error) {
-	return startMember(g, f.spec.Loan.Borrows(), func() (*Task[R], error) {
+	return startMember(g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
 		return f.startBound(ctx.in(g), g.s, arg, g.s.paused, nil)
 	})
 }
