@@ -336,7 +336,7 @@ func TestACallThatBorrowsReturnsAfterTheEnd(t *testing.T) {
 			body, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
 				task, err := addSlowly.Start(s, a)
 				if err == nil {
-					_, err = coro.Await(ctx, c, task)
+					_, err = task.Await(ctx, c)
 				}
 				return coro.None{}, err
 			})

@@ -462,7 +462,7 @@ func bodyWaits(t *testing.T, s *coro.Scheduler) []bubbleWait {
 		{"Park", in(func(ctx context.Context, c *coro.Coroutine) error { return c.Park(ctx) })},
 		{"Sleep", in(func(ctx context.Context, c *coro.Coroutine) error { return c.Sleep(ctx, time.Hour) })},
 		{"Await", in(func(ctx context.Context, c *coro.Coroutine) error {
-			_, err := coro.Await(ctx, c, other)
+			_, err := other.Await(ctx, c)
 			return err
 		})},
 	}

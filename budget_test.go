@@ -182,7 +182,7 @@ func TestBudgetLeavesRoomForANewcomer(t *testing.T) {
 			_, err := ended.Wait(soon(t))
 			require.NoError(t, err)
 			return func(ctx context.Context, c *coro.Coroutine) error {
-				_, err := coro.Await(ctx, c, ended)
+				_, err := ended.Await(ctx, c)
 				return err
 			}
 		},

@@ -1127,7 +1127,7 @@ func TestGoAndCBodiesStartEachOther(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		got, err := coro.Await(background, c, task)
+		got, err := task.Await(background, c)
 		return 2 * got.Number, err
 	})
 	assert.EqualValues(t, 64, spawningGo(t, s, id, testbody.GoJoin, 0, 8).Number)

@@ -611,7 +611,7 @@ func TestAGoBodyReturnsABuffer(t *testing.T) {
 	require.NoError(t, err)
 	assertStale(t, inner)
 	outer, err := coro.Go(g, func(c *coro.Coroutine) (coro.Buffer, error) {
-		r, err := coro.Await(c.Context(), c, started(s, r.Buffer, nil))
+		r, err := started(s, r.Buffer, nil).Await(c.Context(), c)
 		return r.Buffer, err
 	})
 	require.NoError(t, err)

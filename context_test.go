@@ -97,7 +97,7 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 			return c.Sleep(ctx, time.Hour)
 		},
 		"Await": func(ctx context.Context, c *coro.Coroutine) error {
-			_, err := coro.Await(ctx, c, forever)
+			_, err := forever.Await(ctx, c)
 			return err
 		},
 		"Recv": func(_ context.Context, c *coro.Coroutine) error {
@@ -170,7 +170,7 @@ func TestACancelEndsAWaitWithAnotherContext(t *testing.T) {
 		"Park":  func(c *coro.Coroutine) error { return c.Park(far) },
 		"Sleep": func(c *coro.Coroutine) error { return c.Sleep(far, time.Hour) },
 		"Await": func(c *coro.Coroutine) error {
-			_, err := coro.Await(far, c, never)
+			_, err := never.Await(far, c)
 			return err
 		},
 	} {
@@ -723,7 +723,7 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 			if err != nil {
 				return 0, err
 			}
-			return coro.Await(background, c, child)
+			return child.Await(background, c)
 		})
 		return task, nil, err
 	},
@@ -762,7 +762,7 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 			if err != nil {
 				return 0, err
 			}
-			_, err = coro.Await(ctx, c, child)
+			_, err = child.Await(ctx, c)
 			child.Cancel()
 			return 0, err
 		})

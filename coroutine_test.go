@@ -98,7 +98,7 @@ func TestGoAndCJoinEachOther(t *testing.T) {
 	parked, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	waiter := goes(t, s, func(c *coro.Coroutine) error {
-		status, err := coro.Await(background, c, parked)
+		status, err := parked.Await(background, c)
 		assert.Zero(t, status)
 		return err
 	})
@@ -145,11 +145,11 @@ func TestAwaitTree(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			x, err := coro.Await(background, c, a)
+			x, err := a.Await(background, c)
 			if err != nil {
 				return 0, err
 			}
-			y, err := coro.Await(background, c, b)
+			y, err := b.Await(background, c)
 			return x + y, err
 		}
 	}
@@ -172,7 +172,7 @@ func TestAwaitOneAfterTheOther(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			k, err := coro.Await(background, c, task)
+			k, err := task.Await(background, c)
 			if err != nil {
 				return 0, err
 			}
@@ -195,8 +195,8 @@ func TestAwaitByMany(t *testing.T) {
 		var waiters []*coro.Task[coro.None]
 		for range 10 {
 			waiters = append(waiters, goes(t, s, func(c *coro.Coroutine) error {
-				_, err := coro.Await(background, c, parked)
-				_, err2 := coro.Await(background, c, body)
+				_, err := parked.Await(background, c)
+				_, err2 := body.Await(background, c)
 				return errors.Join(err, err2)
 			}))
 		}
@@ -272,7 +272,7 @@ func TestGoContextEndsWaits(t *testing.T) {
 		"park":  func(c *coro.Coroutine) error { return c.Park(background) },
 		"sleep": func(c *coro.Coroutine) error { return c.Sleep(background, time.Hour) },
 		"await": func(c *coro.Coroutine) error {
-			_, err := coro.Await(background, c, forever)
+			_, err := forever.Await(background, c)
 			return err
 		},
 	} {
@@ -319,7 +319,7 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 		assert.ErrorIs(t, c.Park(background), coro.ErrNotCurrent)
 		assert.ErrorIs(t, c.Sleep(background, time.Second), coro.ErrNotCurrent)
 		assert.ErrorIs(t, c.Wake(task.Handle()), coro.ErrNotCurrent)
-		_, err := coro.Await(background, c, task)
+		_, err := task.Await(background, c)
 		assert.ErrorIs(t, err, coro.ErrNotCurrent)
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
@@ -729,7 +729,7 @@ func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	})
 	require.NoError(t, err)
 	b := goes(t, s, func(c *coro.Coroutine) error {
-		_, err := coro.Await(background, c, a)
+		_, err := a.Await(background, c)
 		return err
 	})
 	time.Sleep(time.Millisecond)
@@ -773,7 +773,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 			bound, err := start(s)
 			require.NoError(t, err)
 			await := func(c *coro.Coroutine) error {
-				_, err := coro.Await(background, c, bound)
+				_, err := bound.Await(background, c)
 				return err
 			}
 			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
@@ -828,7 +828,7 @@ func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
 	parked, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(background)
-	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, parked) }
+	await := func(c *coro.Coroutine) (int32, error) { return parked.Await(background, c) }
 	first, err := coro.GoContext(ctx, s, await)
 	require.NoError(t, err)
 	deadlocked := func(n int) {
@@ -859,7 +859,7 @@ func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
 				for i := range int64(20) {
 					task, err := yield.StartContext(background, s, i%3)
 					if err == nil {
-						_, err = coro.Await(background, c, task)
+						_, err = task.Await(background, c)
 					}
 					if err != nil {
 						return err

@@ -294,7 +294,7 @@ func ExamplePanicError() {
 }
 
 // A Go body starts C bodies and waits for them; other bodies run meanwhile.
-func ExampleAwait() {
+func ExampleTask_Await() {
 	ctx := context.Background()
 	s, err := coro.New()
 	check(err)
@@ -310,7 +310,7 @@ func ExampleAwait() {
 			tasks = append(tasks, task)
 		}
 		for _, task := range tasks {
-			steps, err := coro.Await(c.Context(), c, task)
+			steps, err := task.Await(c.Context(), c)
 			if err != nil {
 				return 0, err
 			}

@@ -102,7 +102,7 @@ func TestLargeArgumentsAndResults(t *testing.T) {
 			body, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
 				task, err := large.Start(s, v)
 				if err == nil {
-					r, err = coro.Await(ctx, c, task)
+					r, err = task.Await(ctx, c)
 				}
 				return coro.None{}, err
 			})

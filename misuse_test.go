@@ -407,7 +407,7 @@ func TestWaitingForOneselfIsAnError(t *testing.T) {
 		task, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
 			own := <-self
 			refused(t, s, g, func() error { _, err := own.Wait(background); return err })
-			_, err := coro.Await(background, c, own)
+			_, err := own.Await(background, c)
 			assert.Equal(t, coro.ErrInside, err)
 			return 7, nil
 		})
@@ -615,10 +615,10 @@ func TestAContextThatPanicsLeavesNothingHeld(t *testing.T) {
 		"Park":  func(ctx context.Context, c *coro.Coroutine) { _ = c.Park(ctx) },
 		"Sleep": func(ctx context.Context, c *coro.Coroutine) { _ = c.Sleep(ctx, time.Hour) },
 		"Await": func(ctx context.Context, c *coro.Coroutine) {
-			_, _ = coro.Await(ctx, c, forever)
+			_, _ = forever.Await(ctx, c)
 		},
 		"Await of a body": func(ctx context.Context, c *coro.Coroutine) {
-			_, _ = coro.Await(ctx, c, bodyForever)
+			_, _ = bodyForever.Await(ctx, c)
 		},
 		"Recv":    func(ctx context.Context, c *coro.Coroutine) { _, _ = values.Recv(ctx) },
 		"Acquire": func(ctx context.Context, c *coro.Coroutine) { _ = permits.Acquire(ctx) },

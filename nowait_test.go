@@ -67,7 +67,7 @@ func TestNoWait(t *testing.T) {
 				return c.Sleep(background, time.Nanosecond)
 			},
 			"Await": func() error {
-				_, err := coro.Await(background, c, other)
+				_, err := other.Await(background, c)
 				return err
 			},
 			"(*Chan[...]).Recv": func() error { _, err := ch.Recv(ctx); return err },
@@ -120,7 +120,7 @@ func TestNoWait(t *testing.T) {
 		end()
 		assert.NoError(t, c.Yield())
 		assert.NoError(t, c.Wake(other.Handle()))
-		n, err := coro.Await(background, c, other)
+		n, err := other.Await(background, c)
 		assert.Equal(t, 7, n)
 		return err
 	}))
@@ -169,7 +169,7 @@ func TestFiniteWait(t *testing.T) {
 		waits := map[string]func(context.Context) error{
 			"(*Coroutine).Park": c.Park,
 			"Await": func(ctx context.Context) error {
-				_, err := coro.Await(ctx, c, other)
+				_, err := other.Await(ctx, c)
 				return err
 			},
 			"(*Chan[...]).Recv": func(ctx context.Context) error {
@@ -214,7 +214,7 @@ func TestFiniteWait(t *testing.T) {
 		inner()
 		assert.NoError(t, c.Yield())
 		assert.NoError(t, c.Wake(other.Handle()))
-		n, err := coro.Await(background, c, other)
+		n, err := other.Await(background, c)
 		assert.Equal(t, 7, n)
 		return err
 	}))

@@ -191,7 +191,7 @@ func TestWhatCanNeverHaveAStackEndsWithErrNoMemory(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = coro.Await(c.Context(), c, never)
+			_, err = never.Await(c.Context(), c)
 			return err
 		})
 		joins, err := join.Start(s, awaits.Handle())

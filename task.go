@@ -360,7 +360,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 // with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
 // But a t that borrows memory (see [Slice]) is canceled, and Await returns at its end. Await of the
 // coroutine's own task is ErrInside.
-func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
+func (t *Task[R]) Await(ctx context.Context, c *Coroutine) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
 		return zero, err

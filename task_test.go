@@ -690,7 +690,7 @@ func TestACBodyEndsWithAnError(t *testing.T) {
 	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
 		child, err := fail.Start(s, failing(5, "awaited"))
 		require.NoError(t, err)
-		_, err = coro.Await(background, c, child)
+		_, err = child.Await(background, c)
 		return 0, err
 	})
 	require.NoError(t, err)

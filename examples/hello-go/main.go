@@ -58,7 +58,7 @@ func countAll(c *coro.Coroutine) (int, error) {
 	}
 	sum := 0
 	for _, task := range parts {
-		n, err := coro.Await(c.Context(), c, task)
+		n, err := task.Await(c.Context(), c)
 		if err != nil {
 			return 0, err
 		}

@@ -126,7 +126,7 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 		}
 	}
 	for _, task := range []*coro.Task[uint64]{first, second, third} {
-		n, err := coro.Await(c.Context(), c, task)
+		n, err := task.Await(c.Context(), c)
 		if err != nil {
 			return 0, err
 		}

@@ -184,7 +184,7 @@ func (v *service) longest(r *http.Request) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			count, err := coro.Await(c.Context(), c, task)
+			count, err := task.Await(c.Context(), c)
 			if err != nil {
 				return "", err
 			}

@@ -218,7 +218,7 @@ func (w *storm) step() {
 				return 0, err
 			}
 			w.count.Add(2)
-			return coro.Await(background, c, parked)
+			return parked.Await(background, c)
 		}, func(status int32, err error) { w.good(err) }) == nil {
 			parked.Cancel()
 		}
@@ -272,7 +272,7 @@ func (w *storm) step() {
 		w.s = s
 		if far != nil {
 			storms(w, background, func(c *coro.Coroutine) (int, error) {
-				return coro.Await(background, c, far)
+				return far.Await(background, c)
 			}, is(w, n))
 		}
 	case 13: // a C body starts bodies and joins them

@@ -96,7 +96,7 @@ func TestAwaitGivesUpForOthers(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(background)
 		await := func(c *coro.Coroutine) (int32, error) {
-			return coro.Await(background, c, target)
+			return target.Await(background, c)
 		}
 		first, err := coro.GoContext(ctx, s, await)
 		require.NoError(t, err)
@@ -173,7 +173,7 @@ func handOvers() {
 		})
 		orPanic(err)
 		to, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			_, err := coro.Await(background, c, p) // for whose end another body waits
+			_, err := p.Await(background, c) // for whose end another body waits
 			y++
 			return coro.None{}, err
 		})

@@ -72,11 +72,11 @@ func (w *storm) fib(n int) func(c *coro.Coroutine) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		x, err := coro.Await(background, c, a)
+		x, err := a.Await(background, c)
 		if err != nil {
 			return 0, err
 		}
-		y, err := coro.Await(background, c, b)
+		y, err := b.Await(background, c)
 		return x + y, err
 	}
 }
@@ -98,11 +98,11 @@ func (w *storm) canceled(n int) {
 				err = c.Sleep(background, time.Hour)
 			case 2:
 				if forever != nil {
-					_, err = coro.Await(background, c, forever)
+					_, err = forever.Await(background, c)
 				}
 			case 3:
 				if plain != nil {
-					_, err = coro.Await(background, c, plain)
+					_, err = plain.Await(background, c)
 				}
 			}
 			for err == nil && context.Cause(c.Context()) == nil {

@@ -405,7 +405,7 @@ func (b *bench) joins(ctx context.Context, c *coro.Coroutine, op *history.Op) in
 		defer end()
 	}
 	if c != nil {
-		_, err = coro.Await(ctx, c, b.tasks[op.Object])
+		_, err = b.tasks[op.Object].Await(ctx, c)
 	} else {
 		_, err = b.tasks[op.Object].Wait(ctx)
 	}
