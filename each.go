@@ -84,7 +84,7 @@ type starter[A, R any] func(g *Group, arg A, ended func(error)) (*Task[R], error
 
 func (f Func[A, R]) startEach(g *Group, arg A, ended func(error)) (*Task[R], error) {
 	return startMember(g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
-		return telling[R](ended)(f.startIn(g, &arg))
+		return telling[R](ended)(f.startOf(g, &arg))
 	})
 }
 

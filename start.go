@@ -55,12 +55,12 @@ func (f Func[A, R]) TryStart(g *Group, arg A) (*Task[R], error) {
 
 func (f Func[A, R]) startMember(g *Group, arg A, waits bool) (*Task[R], error) {
 	return startMember(g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
-		return f.startIn(g, &arg)
+		return f.startOf(g, &arg)
 	})
 }
 
-// startIn starts a coroutine whose task is about to become a member of the group.
-func (f *Func[A, R]) startIn(g *Group, arg *A) (*Task[R], error) {
+// startOf starts a coroutine whose task is about to become a member of the group.
+func (f *Func[A, R]) startOf(g *Group, arg *A) (*Task[R], error) {
 	// counted: its error cancels others
 	return f.startFor(startContext{ctx: g.ctx, deadline: g.deadline}, g.s, arg, g.s.paused, nil)
 }
