@@ -160,7 +160,8 @@ const char *coro_strerror(int status);
 /*
  * A coroutine's function. arg points to the coroutine's own copy of the bytes given at spawn,
  * aligned to 16; NULL if there were none. result points to CORO_INLINE_BYTES, zeroed, aligned to
- * 16: where its result goes, or, if none was asked for, scratch. Both end with the coroutine.
+ * 16: where its result goes, or, if none was asked for, scratch. Both end with the function: what
+ * is deferred runs later, and uses neither.
  */
 typedef void (*coro_fn)(void *arg, void *result);
 
