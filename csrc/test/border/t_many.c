@@ -551,7 +551,7 @@ TEST(many_that_never_begin_free_their_buffers)
 	uint32_t n = 300, unbegun = 0;
 	coro_scheduler *counts = start_with(1, 0);
 
-	for (uint32_t i = 0; i < scaled(60); i++) {
+	for (uint32_t i = 0; i < scaled(60) || (!unbegun && i < 10000); i++) {
 		coro_scheduler *s = start_with(2, 0);
 		struct coroi_many *m = carrying(s, counts, n, i % 2 ? COROI_MANY_LENDS : 0);
 		coro_handle h = start_leader(s, m);
