@@ -348,6 +348,29 @@ func (p *passer) calls(b coro.Buffer) {
 	}
 }
 
+// callsMany sends b, and others, to C bodies of one CallN.
+func (p *passer) callsMany(b coro.Buffer) {
+	args := []sealedArg{p.arg(b)}
+	for range p.r.IntN(4) {
+		if other, ok := p.make(); ok {
+			args = append(args, p.arg(other))
+		}
+	}
+	for i := range args {
+		if args[i].does == testbody.SealedPark {
+			args[i].does = 0
+		}
+	}
+	ctx, cancel := p.context(false)
+	defer cancel()
+	results := make([]sealedResult, len(args))
+	p.may(sealedBody.CallN(ctx, p.s, args, results))
+	for i := range args {
+		p.ended(args[i])
+		p.result(results[i])
+	}
+}
+
 // starts sends b to a C body whose Task is waited for, canceled, or dropped.
 func (p *passer) starts(b coro.Buffer) {
 	a := p.arg(b)
@@ -486,7 +509,9 @@ func (p *passer) step() {
 	if p.r.IntN(4) == 0 {
 		p.change(b)
 	}
-	switch p.r.IntN(8) {
+	switch p.r.IntN(9) {
+	case 8:
+		p.callsMany(b)
 	case 0, 1:
 		p.calls(b)
 	case 2, 3:
