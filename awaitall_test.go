@@ -65,3 +65,26 @@ func TestAwaitAllJoinsErrorsAndEndsWithItsContext(t *testing.T) {
 	_, err = wait(t, task)
 	require.NoError(t, err)
 }
+
+// Tasks that borrow have ended when AwaitAll returns, and the cause is that of the wait.
+func TestAwaitAllEndsThoseThatBorrow(t *testing.T) {
+	s := newScheduler(t)
+	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		var tasks []*coro.Task[uint64]
+		for range 3 {
+			task, err := addSlowly.Start(s, lent(make([]byte, 1<<24), make([]byte, 1<<24), 1))
+			require.NoError(t, err)
+			tasks = append(tasks, task)
+		}
+		ctx, quit := context.WithCancelCause(c.Context())
+		quit(errEnough)
+		_, err := coro.AwaitAll(ctx, c, tasks...)
+		for _, task := range tasks {
+			assert.ErrorIs(t, task.Err(), coro.ErrCanceled)
+		}
+		return 0, err
+	})
+	require.NoError(t, err)
+	_, err = wait(t, task)
+	assert.ErrorIs(t, err, errEnough)
+}

@@ -146,7 +146,7 @@ func TryGo[T any](
 func startBody[T any](
 	g *Group, waits bool, f func(*Coroutine) (T, error), opts []BodyOption,
 ) (*Task[T], error) {
-	return startMember(g, false, waits, func() (*Task[T], error) {
+	return startMember(nil, g, false, waits, func() (*Task[T], error) {
 		return start(startContext{ctx: g.ctx}, g.s, f, false, opts)
 	})
 }
@@ -175,7 +175,7 @@ func GoContext[T any](
 	bind := own.ctx.Done() != nil
 	var t *Task[T]
 	if g != nil {
-		t, err = startMember(g, false, true,
+		t, err = startMember(own.ctx, g, false, true,
 			func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
 	} else {
 		t, err = start(own, s, f, bind, opts)

@@ -35,7 +35,8 @@ func AllErrors() MapOption { return func(o *mapOptions) { o.all = true } }
 // the index of the element. With [AllErrors] the others go on. When ctx ends first, the bodies are
 // canceled, and Map returns the cause of ctx. Next to an error stand the results of those that have
 // ended without one; the others are zero. If args panics, all bodies have been canceled, and have
-// ended, before the panic goes on.
+// ended, before the panic goes on. While args has not yielded, Map hears of no error: an args that
+// waits hears of ctx by itself.
 //
 // Each element costs what [Go] does in a Group. Besides these errors Map returns an *OptionError;
 // those of Go; and ErrPaused for a scheduler made WithPaused. A Go body that calls Map keeps its
@@ -83,14 +84,14 @@ func (f Func[A, R]) ForEach(
 type starter[A, R any] func(g *Group, arg A, ended func(error)) (*Task[R], error)
 
 func (f Func[A, R]) startEach(g *Group, arg A, ended func(error)) (*Task[R], error) {
-	return startMember(g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
+	return startMember(nil, g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
 		return telling[R](ended)(f.startOf(g, &arg))
 	})
 }
 
 func goEach[A, R any](f func(*Coroutine, A) (R, error)) starter[A, R] {
 	return func(g *Group, arg A, ended func(error)) (*Task[R], error) {
-		return startMember(g, false, true, func() (*Task[R], error) {
+		return startMember(nil, g, false, true, func() (*Task[R], error) {
 			return telling[R](ended)(start(startContext{ctx: g.ctx}, g.s,
 				func(c *Coroutine) (R, error) { return f(c, arg) }, false, nil))
 		})
@@ -115,7 +116,9 @@ func mapEach[A, R any](
 	err := each(ctx, what, s, args, opts, start, func(t *Task[R]) { tasks = append(tasks, t) })
 	results := make([]R, len(tasks))
 	for i, t := range tasks {
-		results[i], _ = t.Wait(background) // it has ended
+		if r, err := t.Wait(background); err == nil { // it has ended
+			results[i] = r
+		}
 	}
 	return results, err
 }

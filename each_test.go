@@ -242,3 +242,50 @@ func TestWhatSetLimitTakes(t *testing.T) {
 	_, err := square.TryStart(g, 2)
 	assert.ErrorIs(t, err, coro.ErrGroupOver)
 }
+
+// The context of a start ends its wait at the limit, and Wait waits for starts that wait.
+func TestAStartThatWaitsEndsWithItsContext(t *testing.T) {
+	s := newScheduler(t)
+	g := coro.NewGroup(background, s)
+	require.NoError(t, g.SetLimit(1))
+	first, err := park.Start(g, coro.None{})
+	require.NoError(t, err)
+	ctx, quit := context.WithCancelCause(background)
+	ended := make(chan error)
+	go func() {
+		_, err := park.StartContext(ctx, g, coro.None{})
+		ended <- err
+	}()
+	go func() {
+		_, err := coro.GoContext(ctx, g, func(*coro.Coroutine) (int, error) { return 0, nil })
+		ended <- err
+	}()
+	quit(errOdd)
+	assert.ErrorIs(t, <-ended, errOdd)
+	assert.ErrorIs(t, <-ended, errOdd)
+
+	var ran atomic.Bool
+	go func() {
+		_, err := coro.Go(g, func(*coro.Coroutine) (int, error) { ran.Store(true); return 0, nil })
+		ended <- err
+	}()
+	waited := make(chan error)
+	go func() { waited <- g.Wait(background) }()
+	require.NoError(t, first.Wake())
+	err = <-ended
+	require.NoError(t, <-waited)
+	if err == nil {
+		assert.True(t, ran.Load())
+	} else { // it came after Wait
+		assert.ErrorIs(t, err, coro.ErrGroupOver)
+	}
+}
+
+func TestAResultNextToAnErrorIsZero(t *testing.T) {
+	s := newScheduler(t)
+	results, err := coro.Map(background, s, upTo(2), func(*coro.Coroutine, int64) (int64, error) {
+		return 7, errOdd
+	}, coro.AllErrors())
+	assert.ErrorIs(t, err, errOdd)
+	assert.Equal(t, []int64{0, 0}, results)
+}

@@ -43,7 +43,6 @@ type Group struct {
 	count    int // of tasks that have not ended
 	borrows  int // of those, the tasks that borrow memory
 	starting int // of those, the tasks that are no members yet
-	queued   int // starts that wait for a slot
 	// members will be canceled by the deadline: a pending-work token is held
 	awaits    bool
 	canceled  bool
@@ -100,17 +99,21 @@ func (s *Scheduler) scope() (*Scheduler, *Group) { return s, nil }
 func (g *Group) scope() (*Scheduler, *Group)     { return g.s, g }
 
 // SetLimit lets at most n tasks of the group be there at a time, 1 or more; without it, and with n
-// below 0, there is no limit. At the limit a start waits until a task has ended, or the group is
-// canceled; [Func.TryStart] and [TryGo] do not wait. A start within a task of the group, and in a
-// scheduler made WithPaused, returns [ErrGroupFull] instead: a wait could not end. SetLimit returns
-// ErrBusy while tasks go on, or starts wait; or an *OptionError.
+// below 0, there is no limit. At the limit a start waits until a task has ended, the group is
+// canceled, or the context given to the start ends; [Func.TryStart] and [TryGo] do not wait. A start
+// within a task of the group, and in a scheduler made WithPaused, returns [ErrGroupFull] instead: a
+// wait could not end. SetLimit returns ErrBusy while tasks go on, or starts wait; ErrBubble in a
+// bubble of testing/synctest; or an *OptionError.
 func (g *Group) SetLimit(n int) error {
 	if n == 0 {
 		return &OptionError{"Group.SetLimit", n, "must be 1 or more, or below 0 for none"}
 	}
+	if err := outside(); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.count+g.queued > 0 {
+	if g.count > 0 {
 		return ErrBusy
 	}
 	g.slots = nil
@@ -121,11 +124,11 @@ func (g *Group) SetLimit(n int) error {
 }
 
 // startMember calls start, which starts a task of the group. borrows: the task borrows memory.
-// waits: at the limit.
+// waits: at the limit, until ctx ends, if that is not nil.
 func startMember[R any](
-	g *Group, borrows, waits bool, start func() (*Task[R], error),
+	ctx context.Context, g *Group, borrows, waits bool, start func() (*Task[R], error),
 ) (*Task[R], error) {
-	if err := g.enter(borrows, waits); err != nil {
+	if err := g.enter(ctx, borrows, waits); err != nil {
 		return nil, err
 	}
 	defer g.s.deadlineOver(g.s.awaitIf(g.hasDeadline)) // by then t is a member
@@ -148,22 +151,26 @@ func startMember[R any](
 }
 
 // enter counts a task that is about to start.
-func (g *Group) enter(borrows, waits bool) error {
+func (g *Group) enter(ctx context.Context, borrows, waits bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.refusalLocked(); err != nil {
 		return err
 	}
-	if g.slots != nil {
-		if err := g.takeSlotLocked(waits); err != nil {
-			return err
-		}
-	}
 	g.count++
-	g.starting++
 	if borrows {
 		g.borrows++
 	}
+	if g.slots != nil {
+		g.mu.Unlock()
+		err := g.takeSlot(ctx, waits)
+		g.mu.Lock()
+		if err != nil {
+			g.leaveLocked(borrows)
+			return err
+		}
+	}
+	g.starting++
 	return nil
 }
 
@@ -178,39 +185,35 @@ func (g *Group) refusalLocked() error {
 	return nil
 }
 
-// takeSlotLocked waits until there are less tasks than the limit allows. mu is left meanwhile.
-func (g *Group) takeSlotLocked(waits bool) error {
+// takeSlot waits until there are less tasks than the limit allows.
+func (g *Group) takeSlot(ctx context.Context, waits bool) error {
 	select {
 	case g.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	if !waits {
+	if !waits || g.s.paused || g.isCaller() {
 		return ErrGroupFull
 	}
-	g.queued++
-	g.mu.Unlock()
-	err := g.awaitSlot()
-	g.mu.Lock()
-	g.queued--
-	if err == nil {
-		if err = g.refusalLocked(); err != nil {
-			<-g.slots
-		}
+	if err := outside(); err != nil {
+		return err
 	}
-	return err
-}
-
-func (g *Group) awaitSlot() error {
-	if g.s.paused || g.isCaller() {
-		return ErrGroupFull
+	var ended <-chan struct{}
+	if ctx != nil {
+		ended = ctx.Done()
 	}
 	select {
 	case g.slots <- struct{}{}:
-		return nil
 	case <-g.ctx.Done():
 		return ctxerr.Of(g.ctx)
+	case <-ended:
+		return ctxerr.Of(ctx)
 	}
+	if g.ctx.Err() != nil {
+		<-g.slots
+		return ctxerr.Of(g.ctx)
+	}
+	return nil
 }
 
 // leave counts a task that has ended.
@@ -223,6 +226,11 @@ func (g *Group) leave(err error, borrows bool) {
 	if g.slots != nil {
 		<-g.slots
 	}
+	g.leaveLocked(borrows)
+}
+
+// leaveLocked is leave of a task that has no slot.
+func (g *Group) leaveLocked(borrows bool) {
 	if borrows {
 		g.borrows--
 		if g.borrows == 0 {

@@ -54,7 +54,7 @@ func (f Func[A, R]) TryStart(g *Group, arg A) (*Task[R], error) {
 }
 
 func (f Func[A, R]) startMember(g *Group, arg A, waits bool) (*Task[R], error) {
-	return startMember(g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
+	return startMember(nil, g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
 		return f.startOf(g, &arg)
 	})
 }
@@ -249,7 +249,7 @@ func (f *Func[A, R]) startWith(ctx context.Context, in Scope, arg *A, l *core.Le
 func (f Func[A, R]) startMemberContext(
 	ctx startContext, g *Group, arg *A,
 ) (*Task[R], error) {
-	return startMember(g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
+	return startMember(ctx.ctx, g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
 		return f.startBound(ctx.in(g), g.s, arg, g.s.paused, nil)
 	})
 }

@@ -361,27 +361,37 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (core.Status, *core.Fa
 // But a t that borrows memory (see [Slice]) is canceled, and Await returns at its end. Await of the
 // coroutine's own task is ErrInside.
 func (t *Task[R]) Await(ctx context.Context, c *Coroutine) (R, error) {
-	var zero R
+	if err := t.awaitEnd(ctx, c); err != nil {
+		return *new(R), err
+	}
+	return t.outcome()
+}
+
+// awaitEnd is Await without the result. It returns an error if c has not waited for the end, or if
+// the wait has ended before and has canceled t, which borrows.
+func (t *Task[R]) awaitEnd(ctx context.Context, c *Coroutine) error {
 	if err := c.check(); err != nil {
-		return zero, err
+		return err
 	}
 	if err := c.mayWait(ctx); err != nil {
-		return zero, err
+		return err
 	}
 	if t.s == c.pool.s && t.handle == c.handle {
-		return zero, ErrInside
+		return ErrInside
 	}
-	if !t.finished.Load() {
-		err := c.bound(ctx, func(end *boundWait) error { return t.awaitBound(c, end) })
-		if err != nil {
-			if t.borrows {
-				t.s.edge.Acquire()
-			}
-			return zero, err
-		}
-	} else {
+	if t.finished.Load() {
 		c.spend()
+		return nil
 	}
+	err := c.bound(ctx, func(end *boundWait) error { return t.awaitBound(c, end) })
+	if err != nil && t.borrows {
+		t.s.edge.Acquire()
+	}
+	return err
+}
+
+// outcome is what t, which has ended, has come to.
+func (t *Task[R]) outcome() (R, error) {
 	t.s.edge.Acquire()
 	t.releaseRecord()
 	t.took()

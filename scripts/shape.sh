@@ -22,7 +22,7 @@ long    5      -  functions of the core with more than 50 lines
 words   195    lent-memory  words in docs/internals/words.md
 api     275    buffers, streams  exported names of package coro: types, functions, methods, variables, constants
 csrc    3      -  lines of go doc -short ./csrc
-root    92     buffers, streams, limits  Go files in the root
+root    93     buffers, streams, limits  Go files in the root
 "
 
 core=(base/*.[chS] kernel/*.[ch] border/*.[ch] buffer/*.[ch] sync/*.[ch] dispatch/*.[ch] io/*.[ch] actor/*.[ch] include/*.h)
