@@ -66,7 +66,7 @@ func TestNoWait(t *testing.T) {
 			"(*Coroutine).Sleep": func() error {
 				return c.Sleep(background, time.Nanosecond)
 			},
-			"Await": func() error {
+			"(*Task[...]).Await": func() error {
 				_, err := other.Await(background, c)
 				return err
 			},
@@ -168,7 +168,7 @@ func TestFiniteWait(t *testing.T) {
 	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error {
 		waits := map[string]func(context.Context) error{
 			"(*Coroutine).Park": c.Park,
-			"Await": func(ctx context.Context) error {
+			"(*Task[...]).Await": func(ctx context.Context) error {
 				_, err := other.Await(ctx, c)
 				return err
 			},
