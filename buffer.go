@@ -82,10 +82,10 @@ func noBuffer(n int) error {
 
 // The errors of a Buffer's methods.
 var (
-	errStaleBuffer error = &bufferError{"coro: stale buffer: it was sent or freed, or never made",
-		ErrStale}
-	errBusyBuffer error = &bufferError{"coro: buffer in use: a Use, or another method, goes on",
-		ErrBusy}
+	errStaleBuffer error = &bufferError{"coro: stale buffer: it was sent or freed, or never made: " +
+		"use the handle that the receiver has, or make a new one", ErrStale}
+	errBusyBuffer error = &bufferError{"coro: buffer in use: a Use, or another method, goes on: " +
+		"try when that has returned", ErrBusy}
 )
 
 type bufferError struct {
@@ -199,8 +199,8 @@ func lengthen(u core.UsedBuffer, n, to int) error {
 	return nil
 }
 
-// Append copies p to the end. It returns ErrStale, ErrBusy or ErrNoMemory, and has written nothing
-// then.
+// Append copies p to the end. It returns ErrStale, ErrBusy, ErrNoMemory or an *OptionError, and has
+// written nothing then.
 func (b Buffer) Append(p []byte) error {
 	u, err := b.use()
 	if err != nil {
@@ -209,7 +209,8 @@ func (b Buffer) Append(p []byte) error {
 	defer u.Unuse()
 	had := len(u.Bytes())
 	if len(p) > mostBytes-had {
-		return noBuffer(math.MaxInt)
+		return &OptionError{"Buffer.Append", len(p), fmt.Sprintf(
+			"would make a buffer of %d bytes longer than %d", had, mostBytes)}
 	}
 	if err := lengthen(u, had+len(p), 0); err != nil {
 		return err

@@ -82,10 +82,19 @@ func carrying[A, R any](what string, f func(context.Context, A) (R, error)) (
 		}
 		r, err := f(ctx, a)
 		if err == nil {
-			err = bufferStatus(core.PassBuffers(unsafe.Pointer(&r), results))
+			err = passResult(unsafe.Pointer(&r), results)
 		}
 		return r, err
 	}, results, nil
+}
+
+// passResult passes the buffers of a result, or frees those that are not stale: nobody else has them.
+func passResult(result unsafe.Pointer, offsets []uintptr) error {
+	status := core.PassBuffers(result, offsets)
+	if status != core.OK {
+		core.DropBuffers(result, offsets)
+	}
+	return bufferStatus(status)
 }
 
 // spawnCarrying has spawn start a coroutine without a task, if it has nothing of its caller's but
@@ -145,25 +154,32 @@ func (t *Task[R]) keepBuffers(offsets []uintptr) {
 type passedBuffer struct{ was, now uint64 }
 
 // passing has do select from copies of the cases, whose buffers have passed. What is not sent is
-// taken back, also if do panics. See sync/sendcase.c.
-func passing(cases []Case, do func([]Case) (int, error)) (done int, err error) {
+// taken back, also if do panics, perhaps after it has sent. See sync/sendcase.c.
+func passing(cases []Case, do func(*selection) (int, error)) (int, error) {
 	var passed []passedBuffer
 	cases, copies := slices.Clone(cases), slices.Clone(cases)
+	sel := &selection{cases: copies, index: -1}
 	defer func() {
+		sent := sel.index >= 0 && sel.status == core.OK
 		for _, b := range passed {
-			if err != nil || done < 0 || !cases[done].sends(b.now) {
+			if !sent || !cases[sel.index].sends(b.now) {
 				core.UnpassBuffers(unsafe.Pointer(&b.now), []uintptr{0})
 			}
 		}
 	}()
-	done = -1
 	for i := range cases {
+		var err error
 		if passed, err = cases[i].pass(passed); err != nil {
 			return -1, err
 		}
-		copies[i].value, copies[i].buffers = cases[i].value, nil
+		if copies[i].value = cases[i].value; copies[i].send {
+			copies[i].buffers = nil
+		}
 	}
-	return do(copies)
+	if err := sel.check(); err != nil {
+		return -1, err
+	}
+	return do(sel)
 }
 
 // pass passes the buffers of k's value, which becomes a copy, but for those that have passed.

@@ -706,3 +706,80 @@ func TestAGoBodyOfCThatNeverBegins(t *testing.T) {
 		allFreed(t, s)
 	}
 }
+
+// A lastContext panics once it is told to.
+type lastContext struct {
+	context.Context
+	panics *atomic.Bool
+}
+
+func (l lastContext) Done() <-chan struct{} {
+	if l.panics.Load() {
+		panic("done")
+	}
+	return l.Context.Done()
+}
+
+// A context that panics after the send: the buffer is the receiver's.
+func TestABufferThatWasSentStaysTheReceivers(t *testing.T) {
+	for _, send := range []func(context.Context, *coro.Chan[coro.Buffer], coro.Buffer){
+		func(ctx context.Context, c *coro.Chan[coro.Buffer], b coro.Buffer) { _ = c.Send(ctx, b) },
+		func(ctx context.Context, c *coro.Chan[coro.Buffer], b coro.Buffer) {
+			_, _ = coro.Select(ctx, coro.OnSend(c, b))
+		},
+	} {
+		s := newScheduler(t)
+		ch, err := coro.NewChan[coro.Buffer](s, 0)
+		require.NoError(t, err)
+		b := newBuffer(t, s, "text")
+		var panics atomic.Bool
+		task, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			defer func() { _ = recover() }()
+			ctx, cancel := context.WithCancel(lastContext{c.Context(), &panics})
+			defer cancel()
+			send(ctx, ch, b)
+			return coro.None{}, nil
+		})
+		require.NoError(t, err)
+		parked(t, s, 1)
+		panics.Store(true)
+		got, err := ch.Recv(background)
+		require.NoError(t, err)
+		_, _ = wait(t, task)
+		assertStale(t, b)
+		text, err := got.Bytes()
+		assert.NoError(t, err)
+		assert.Equal(t, "text", string(text))
+		assert.NoError(t, got.Free())
+		finish(t, s)
+		allFreed(t, s)
+	}
+}
+
+// Of a result with a buffer that is stale the others are freed.
+func TestAResultThatCannotPassIsFreed(t *testing.T) {
+	s := newScheduler(t)
+	stale := newBuffer(t, s, "stale")
+	require.NoError(t, stale.Free())
+	task, err := coro.Go(s, func(*coro.Coroutine) ([2]coro.Buffer, error) {
+		return [2]coro.Buffer{newBuffer(t, s, "text"), stale}, nil
+	})
+	require.NoError(t, err)
+	_, err = wait(t, task)
+	assert.ErrorIs(t, err, coro.ErrStale)
+	finish(t, s)
+	allFreed(t, s)
+}
+
+func TestAValueThatASelectDropsIsFreed(t *testing.T) {
+	s := newScheduler(t)
+	c, err := coro.NewChan[bufferValue](s, 1)
+	require.NoError(t, err)
+	b := newBuffer(t, s, "text")
+	require.NoError(t, c.Send(background, bufferValue{1, b}))
+	i, err := coro.Select(background, coro.OnRecv(c, nil))
+	require.NoError(t, err)
+	assert.Zero(t, i)
+	allFreed(t, s)
+	finish(t, s)
+}

@@ -176,7 +176,7 @@ func (c *Chan[T]) goesByCall() int32 {
 // send is the rest of Send, whose value is the caller's copy.
 func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
 	if len(c.buffers) == 0 {
-		return c.sendPassed(ctx, v)
+		return c.sendPassed(ctx, v, nil)
 	}
 	status := core.PassBuffers(unsafe.Pointer(&v), c.buffers)
 	if status != core.OK {
@@ -190,14 +190,15 @@ func (c *Chan[T]) send(ctx context.Context, v T) (core.Status, error) {
 	}()
 	status, err := c.core.TryByCall(true, unsafe.Pointer(&v)), error(nil)
 	if status == core.TimedOut {
-		status, err = c.sendPassed(ctx, v)
+		return c.sendPassed(ctx, v, func() { sent = true })
 	}
 	sent = status == core.OK && err == nil
 	return status, err
 }
 
-func (c *Chan[T]) sendPassed(ctx context.Context, v T) (core.Status, error) {
-	return c.wait(ctx, waitOp{
+// sendPassed calls sent, if that is not nil, when v is sent: ctx may panic after that.
+func (c *Chan[T]) sendPassed(ctx context.Context, v T, sent func()) (core.Status, error) {
+	op := waitOp{
 		bytes:  unsafe.Sizeof(v),
 		try:    func() core.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
 		may:    func() bool { return c.core.MaySend(c.capacity) },
@@ -206,7 +207,20 @@ func (c *Chan[T]) sendPassed(ctx context.Context, v T) (core.Status, error) {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
 		},
-	})
+	}
+	if sent != nil {
+		try := op.try
+		op.try = func() core.Status { return tellSent(try(), sent) }
+		op.used = func(g core.GoWaiter) { tellSent(g.Status(), sent) }
+	}
+	return c.wait(ctx, op)
+}
+
+func tellSent(status core.Status, sent func()) core.Status {
+	if status == core.OK {
+		sent()
+	}
+	return status
 }
 
 // TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or

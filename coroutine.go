@@ -89,8 +89,7 @@ func (b *goBody[T]) outcome() error { return b.task.err }
 func (b *goBody[T]) conclude() error {
 	t := b.task
 	if len(b.buffers) > 0 && t.err == nil {
-		t.err = bufferStatus(core.PassBuffers(unsafe.Pointer(&t.result), b.buffers))
-		if t.err != nil {
+		if t.err = passResult(unsafe.Pointer(&t.result), b.buffers); t.err != nil {
 			t.result = *new(T)
 		}
 	}

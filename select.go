@@ -21,19 +21,20 @@ type Case struct {
 	bytes uintptr
 	// of bytes bytes, without pointers: the value to send, or room for the one received
 	value   unsafe.Pointer
-	buffers []uintptr // offsets of those that it sends
+	buffers []uintptr // offsets of those that it sends, or that are freed when it receives them
 }
 
-// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a
-// nil channel never has a value.
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped, and a [Buffer]
+// in it freed. As in Go, a nil channel never has a value.
 func OnRecv[T any](c *Chan[T], v *T) Case {
 	if c == nil {
 		return Case{}
 	}
+	var dropped []uintptr
 	if v == nil {
-		v = new(T)
+		v, dropped = new(T), c.buffers
 	}
-	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v), nil}
+	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v), dropped}
 }
 
 // OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value. A [Buffer] in
@@ -70,10 +71,13 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 		return -1, err
 	}
 	if sel.carries {
-		return passing(cases, func(copies []Case) (int, error) {
-			return Select(ctx, copies...)
-		})
+		return passing(cases, func(sel *selection) (int, error) { return sel.wait(ctx) })
 	}
+	return sel.wait(ctx)
+}
+
+// wait is Select of cases that were checked.
+func (sel *selection) wait(ctx context.Context) (int, error) {
 	first, random := sel.first(), rand.Uint32()
 	if random&first.core.Sample() == 0 {
 		spendAt(ctx, first.core)
@@ -98,8 +102,13 @@ func TrySelect(cases ...Case) (int, error) {
 		return -1, err
 	}
 	if sel.carries {
-		return passing(cases, func(copies []Case) (int, error) { return TrySelect(copies...) })
+		return passing(cases, (*selection).tryOnce)
 	}
+	return sel.tryOnce()
+}
+
+// tryOnce is TrySelect of cases that were checked.
+func (sel *selection) tryOnce() (int, error) {
 	if sel.tryFrom(rand.Uint32()) == core.TimedOut {
 		return -1, nil
 	}
@@ -225,6 +234,9 @@ func (sel *selection) used(g core.GoWaiter) {
 func (sel *selection) end() (int, error) {
 	if k := &sel.cases[sel.index]; !k.send {
 		k.o.edge.Acquire()
+		if len(k.buffers) > 0 && sel.status == core.OK {
+			core.DropBuffers(k.value, k.buffers)
+		}
 	}
 	runtime.KeepAlive(sel.cases)
 	return sel.index, statusError(sel.status, ofChan)

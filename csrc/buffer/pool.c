@@ -80,7 +80,7 @@ static struct coroi_descriptor *bare_locked(void)
 		/* release: who finds the chunk sees the words */
 		at_store_rel(&coroi_buffer_dir[chunk], d);
 	}
-	at_store_rlx(&depot.made, index + 1);
+	at_store_rel(&depot.made, index + 1); /* after the chunk */
 	return &coroi_buffer_dir[chunk][index % COROI_BUFFER_CHUNK];
 }
 
@@ -207,7 +207,7 @@ size_t coroi_depot_trim(void)
 
 uint32_t coroi_depot_descriptors(void)
 {
-	return at_load_rlx(&depot.made);
+	return at_load_acq(&depot.made); /* pairs with the release: their chunks are there */
 }
 
 /* ------------------------------------------------------------------------------------- ledgers */

@@ -423,7 +423,9 @@ static uint32_t set_prompt(const struct coroi_slot *p, int fd)
 
 static int check(const coro_attr *attr, coro_fn fn, const coro_serve_options *o)
 {
-	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)) ||
+	if (!fn ||
+	    (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes || attr->arg_buffers ||
+		      attr->result_buffers)) ||
 	    (o && o->size && o->size != sizeof *o))
 		return CORO_EINVAL;
 	return coroi_current(coroi_self()) ? coroi_nowait(coroi_self(), "coro_serve", CORO_FOREVER)

@@ -50,7 +50,8 @@ int coroi_carry_declare(coro_fn fn, uint8_t arg, uint8_t result)
 {
 	const struct carry_place *c = place_of(fn);
 
-	if (at_load_rlx(&c->fn) && c->arg == arg && c->result == result)
+	/* acquire, as in place_of; the place was perhaps empty, and is another function's now */
+	if (at_load_acq(&c->fn) == (uintptr_t)fn && c->arg == arg && c->result == result)
 		return CORO_OK;
 	coroi_lock(&places_lock);
 	int status = declare_locked(fn, arg, result);

@@ -527,7 +527,7 @@ COROI_NOINLINE void coroi_call_body_apart(struct coroi_rec *r)
 	} else {
 		result = apart;
 	}
-	r->fn(r->arg_bytes ? arg : NULL, result);
+	r->fn(r->arg_bytes & ~COROI_CARRIES ? arg : NULL, result);
 }
 
 /* unstack - give back the stacks that coro_call_on_stack put on r's own. r has called coro_exit on

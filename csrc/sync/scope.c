@@ -255,7 +255,7 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 	int status = CORO_OK;
 
 	if (!s || !fn || arg_bytes > CORO_SCOPE_BYTES || (arg_bytes && !arg) ||
-	    (attr && attr->result_bytes))
+	    (attr && (attr->result_bytes || attr->arg_buffers || attr->result_buffers)))
 		return CORO_EINVAL;
 	if (coroi_current(coroi_self()) != s->owner)
 		return CORO_EPERM;

@@ -155,7 +155,9 @@ typedef struct coro_actor_kind {
  *   Sent        The sender's handle is stale. With an error nothing has changed: CORO_EINVAL also
  *               for a buffer that is stale, CORO_EBUSY for one that Go uses.
  *   Taken back  coro_actor_take_back, and coro_actor_ask_lend with CORO_ETIMEDOUT or
- *               CORO_ECANCELED: the sender owns the buffers by the handles that it has sent.
+ *               CORO_ECANCELED: the sender owns the buffers by the handles that it has sent, but
+ *               for those that a call of the behaviour has freed or sent on. A handle that such a
+ *               call keeps, of a message it has left, is wrong: it may name the buffer again.
  *   Late        An answer to one that waits no more is CORO_ESTALE, and the buffers stay those of
  *               the one that answers.
  *   Size        A message to a kind with `buffers` has CORO_CARRY_BYTES at most, and so has an

@@ -7,5 +7,6 @@ package asm
 // no other. So it is a plain store, and costs nothing.
 func StoreReleaseAfterCAS(p *uint32, v uint32) { *p = v }
 
-// StoreReleaseAfterCAS64 is the same for 8 bytes.
+// StoreReleaseAfterCAS64 is the same for 8 bytes. Where data is written after the compare-and-swap,
+// what counts is that the compiler keeps the order of stores to memory, as it does.
 func StoreReleaseAfterCAS64(p *uint64, v uint64) { *p = v }

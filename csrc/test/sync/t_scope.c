@@ -225,7 +225,7 @@ static void misuses(void *arg, void *result)
 	coro_attr with_result = {.size = sizeof with_result,
 				 .flags = CORO_JOINABLE,
 				 .result_bytes = 8},
-		  here = on(CORO_HERE);
+		  here = on(CORO_HERE), carries = {.size = sizeof carries, .arg_buffers = 1};
 	char large[CORO_SCOPE_BYTES + 1] = {0};
 	(void)result;
 
@@ -238,6 +238,7 @@ static void misuses(void *arg, void *result)
 	CHECK_EQ(coro_scope_spawn(s, NULL, NULL, NULL, 0), CORO_EINVAL);
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, large, sizeof large), CORO_EINVAL);
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 1), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(s, &carries, waits, large, 8), CORO_EINVAL);
 	CHECK_EQ(coro_scope_spawn(s, &with_result, waits, NULL, 0), CORO_EINVAL);
 	CHECK_EQ(coro_scope_spawn(other, NULL, waits, NULL, 0), CORO_EPERM);
 	CHECK_EQ(coro_scope_wait(other), CORO_EPERM);
