@@ -31,9 +31,9 @@ import (
 // has a code of the user's, and any other is CORO_EFAILED.
 //
 // The bytes of a direction are C memory, which its first write allocates, and which is freed when
-// both ends have closed the direction. The rest, some hundred bytes, is freed when nothing refers
-// to the Stream and C has given up its end (coro_stream_free), or the scheduler is closed and
-// nothing refers to that. A Stream that nothing refers to is closed: C is told CORO_ECLOSED.
+// both ends have closed the direction; with the rest, if a call used it then. The rest, some
+// hundred bytes, is freed when nothing refers to the Stream and C has given up its end
+// (coro_stream_free), or the scheduler is closed and nothing refers to that. A Stream that nothing refers to is closed: C is told CORO_ECLOSED.
 type Stream struct {
 	kept          *keptStream
 	core          core.Stream
@@ -205,6 +205,9 @@ func (st *Stream) wait(
 		return errorOfCode(status, writes)
 	}
 	d := st.deadline(writes)
+	if d.isOver() { // a wait that ends in its spin does not see it
+		return os.ErrDeadlineExceeded
+	}
 	if body := bodyOf(ctx); body != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = d.bound(ctx)
@@ -250,9 +253,10 @@ func (st *Stream) close(writesAlone bool, code core.Status) error {
 }
 
 // SetDeadline sets the deadlines of reads and of writes, as a net.Conn does: calls that go on, and
-// later ones, return os.ErrDeadlineExceeded from then on. The zero time is none. A deadline does
-// not end the wait of a Go body that has begun before. It returns nil, and ErrBubble in a bubble of
-// testing/synctest, whose timers end the process where others wait for them.
+// later ones, return os.ErrDeadlineExceeded from then on. The zero time is none. A wait of a Go
+// body keeps the deadline that it has begun with: another one neither ends nor lengthens it. It
+// returns nil, and ErrBubble in a bubble of testing/synctest, whose timers end the process where
+// others wait for them.
 func (st *Stream) SetDeadline(t time.Time) error {
 	if err := st.SetReadDeadline(t); err != nil {
 		return err

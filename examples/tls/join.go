@@ -29,8 +29,10 @@ const streamBytes = 32 << 10
 // code. What crypto/tls takes for an end is one: that of TCP too, between two records.
 //
 // It returns when the engine has ended and conn is closed, with all on its way that the engine has
-// written: the engine's result, and the errors of conn and of the engine. The close of a *tls.Conn
-// takes up to 5 s if the peer reads nothing.
+// written, unless its Task has an error: the engine's result, and the errors of conn and of the
+// engine. The close of a *tls.Conn takes up to 5 s if the peer reads nothing.
+//
+// A *tls.Conn is to have shaken hands: before that, its CloseWrite returns an error.
 //
 // A join costs two goroutines, a buffer of 16 and one of 32 KiB, and C memory for the directions
 // that are used.
@@ -42,14 +44,18 @@ func join[R any](
 	if err != nil {
 		return result, err
 	}
+	defer st.Free() // an engine that has not begun does not give its end up
 	task, err := engine.Start(s, st.Address())
 	if err != nil {
-		return result, errors.Join(err, st.Free())
+		return result, err
 	}
 	in, out := make(chan error, 1), make(chan error, 1)
 	go func() { in <- toEngine(st, conn) }()
 	go func() { out <- fromEngine(conn, st) }()
 	result, err = task.Wait(context.Background())
+	if err != nil {
+		_ = st.CloseWithError(err) // the engine may not have begun
+	}
 	err = errors.Join(err, <-out)
 	conn.Close() // the engine reads no more
 	return result, errors.Join(err, <-in)

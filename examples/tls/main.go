@@ -79,6 +79,9 @@ func run(ctx context.Context) (err error) {
 
 // serve has a coroutine of s answer the lines that come from conn. It returns when conn is closed.
 func serve(s *coro.Scheduler, conn *tls.Conn) error {
+	if err := conn.Handshake(); err != nil {
+		return errors.Join(err, conn.Close())
+	}
 	_, err := join(conn, s, upperLines)
 	return err
 }

@@ -241,6 +241,33 @@ func TestAClosedSchedulerStartsNoEngine(t *testing.T) {
 	assert.NoError(t, err, "TLS has ended rightly")
 }
 
+// A pipe's writes go to a reader at once.
+type pipe struct{ net.Conn }
+
+func (pipe) CloseWrite() error { return nil }
+
+// The engine is canceled before it begins, and the peer waits.
+func TestAnEngineThatNeverBegan(t *testing.T) {
+	verifyNone(t)
+	s, err := coro.New(coro.WithPaused())
+	require.NoError(t, err)
+	conn, peer := net.Pipe()
+	defer peer.Close()
+	served := make(chan error, 1)
+	go func() {
+		_, err := join(pipe{conn}, s, upperLines)
+		served <- err
+	}()
+	_, err = io.WriteString(peer, "a line\n") // join reads: the engine was started
+	require.NoError(t, err)
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = s.Close(now) // cancels
+	assert.ErrorIs(t, outcome(t, served), coro.ErrCanceled)
+	_, err = peer.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, io.EOF, "conn is closed")
+}
+
 // The peer goes without a word of TLS, while the engine waits for it.
 func TestThePeerGoes(t *testing.T) {
 	record := []byte{23, 3, 3, 0, 100} // the head of a record of TLS, without the rest

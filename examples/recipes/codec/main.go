@@ -25,6 +25,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/organzine/coro"
 )
@@ -67,7 +68,11 @@ func run(ctx context.Context) (string, error) {
 }
 
 func post(ctx context.Context, url string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	return send(ctx, url, bytes.NewReader(body))
+}
+
+func send(ctx context.Context, url string, body io.Reader) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +130,10 @@ func filter(
 	if err != nil {
 		return 0, err
 	}
+	defer st.Free() // a codec that has not begun does not give its end up
 	task, err := codec.StartContext(r.Context(), s, st.Address())
 	if err != nil {
-		return 0, errors.Join(err, st.Free()) // C will not give its end up
+		return 0, err
 	}
 	read, ended := make(chan error, 1), make(chan error, 1)
 	go func() { read <- feed(st, r.Body) }()
@@ -136,7 +142,11 @@ func filter(
 	if wrote != nil { // the client has gone, or the codec has failed: who goes on is told
 		wrote = errors.Join(wrote, st.Close())
 	}
-	return n, errors.Join(<-ended, <-read, wrote)
+	err = errors.Join(<-ended, wrote)
+	if err != nil { // nobody takes the rest of the body, and it may not come
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
+	return n, errors.Join(err, <-read)
 }
 
 // end waits for the end of the codec. One that was canceled before it began has closed nothing.

@@ -107,6 +107,16 @@ func TestWhatIsNoLZ4IsAnErrorOfTheRequest(t *testing.T) {
 	}
 }
 
+// The client sends what is damaged, and then neither sends nor ends any more.
+func TestASilentClientGetsItsStatus(t *testing.T) {
+	_, url := serving(t)
+	body, sends := io.Pipe()
+	defer sends.Close()
+	go func() { _, _ = sends.Write(random(1000)) }()
+	_, err := send(t.Context(), url+"/unpack", body)
+	assert.ErrorContains(t, err, "422 Unprocessable Entity: ERROR_frameType_unknown")
+}
+
 // An answer that has begun cannot have another status: it is aborted.
 func TestWhatFailsLaterAbortsTheAnswer(t *testing.T) {
 	_, url := serving(t)

@@ -80,15 +80,17 @@ func appendFrame(b, text []byte) []byte {
 }
 
 // receive calls each with the frames that come from `from`, one after the other, until that ends.
-// The frame is each's to free. It returns how many frames C has given to each, and the first error:
-// of each, of from, or a fault.
+// The frame is each's to free. It returns how many frames C has given to each, or 0 if ctx has ended
+// first, and the first error: of each, of from, of ctx, or a fault. With an error it closes from, so
+// that it does not wait for a peer that is silent.
 func receive(
-	ctx context.Context, s *coro.Scheduler, from io.Reader, each func(coro.Buffer) error,
+	ctx context.Context, s *coro.Scheduler, from io.ReadCloser, each func(coro.Buffer) error,
 ) (uint64, error) {
 	st, err := coro.NewStream(s, streamBytes)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, from.Close())
 	}
+	defer st.Free() // a parser that has not begun does not give its end up
 	failed := make(chan error, 1)
 	ctx = context.WithValue(ctx, receiver{}, func(frame coro.Buffer) error {
 		err := each(frame)
@@ -99,7 +101,7 @@ func receive(
 	})
 	task, err := Parse.StartContext(ctx, s, Frames{From: st.Address(), Take: take})
 	if err != nil {
-		return 0, errors.Join(err, st.Free()) // C will not give its end up
+		return 0, errors.Join(err, from.Close())
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- send(st, from) }()
@@ -107,27 +109,32 @@ func receive(
 	if err != nil {
 		_ = st.CloseWithError(err) // the parser may have been canceled before it began
 	}
-	err = errors.Join(<-sent, err)
+	_, fault := st.Read(make([]byte, 1)) // nothing comes but the end
+	if fault == io.EOF {
+		return n, <-sent
+	}
+	_ = from.Close() // send may wait there
+	lost := <-sent
 	select {
 	case err = <-failed:
 	default:
+		switch {
+		case err != nil:
+		case errors.Is(fault, io.ErrClosedPipe): // by send
+			err = lost
+		default:
+			err = named(fault)
+		}
 	}
 	return n, err
 }
 
-// send copies all to the parser, and waits until that has closed its end.
+// send copies all to the parser, with the end or the error.
 func send(st *coro.Stream, from io.Reader) error {
-	_, err := io.Copy(st, from)
-	if err == nil {
-		_ = st.CloseWrite()
-		_, err = st.Read(make([]byte, 1)) // nothing comes but the end
-	} else {
-		_ = st.CloseWithError(err)
+	if _, err := io.Copy(st, from); err != nil {
+		return errors.Join(err, st.CloseWithError(err))
 	}
-	if err == io.EOF {
-		return nil
-	}
-	return named(err)
+	return st.CloseWrite()
 }
 
 // receiver is the key of what take calls.
