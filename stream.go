@@ -33,7 +33,8 @@ import (
 // The bytes of a direction are C memory, which its first write allocates, and which is freed when
 // both ends have closed the direction; with the rest, if a call used it then. The rest, some
 // hundred bytes, is freed when nothing refers to the Stream and C has given up its end
-// (coro_stream_free), or the scheduler is closed and nothing refers to that. A Stream that nothing refers to is closed: C is told CORO_ECLOSED.
+// (coro_stream_free), or the scheduler is closed and nothing refers to that.
+// A Stream that nothing refers to is closed: C is told CORO_ECLOSED.
 type Stream struct {
 	kept          *keptStream
 	core          core.Stream

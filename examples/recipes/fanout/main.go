@@ -58,8 +58,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// encode writes to w what r has, in base64. When w or C fails, it still waits for the read of r that
-// has begun: whoever has an r that may be silent closes it then.
+// encode writes to w what r has, in base64. When w or C fails, it still waits for the read of r
+// that has begun: whoever has an r that may be silent closes it then.
 func encode(ctx context.Context, s *coro.Scheduler, w io.Writer, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -80,9 +80,9 @@ func appendFrame(b, text []byte) []byte {
 }
 
 // receive calls each with the frames that come from `from`, one after the other, until that ends.
-// The frame is each's to free. It returns how many frames C has given to each, or 0 if ctx has ended
-// first, and the first error: of each, of from, of ctx, or a fault. With an error it closes from, so
-// that it does not wait for a peer that is silent.
+// The frame is each's to free. It returns how many frames C has given to each, or 0 if ctx has
+// ended first, and the first error: of each, of from, of ctx, or a fault. With an error it closes
+// from, so that it does not wait for a peer that is silent.
 func receive(
 	ctx context.Context, s *coro.Scheduler, from io.ReadCloser, each func(coro.Buffer) error,
 ) (uint64, error) {

@@ -133,7 +133,9 @@ func TestASilentPeerDelaysNoError(t *testing.T) {
 			require.ErrorAs(t, err, &code)
 			assert.Equal(t, FaultTooLong, Fault(code.Code))
 		}},
-		{appendFrame(nil, nil), func(b coro.Buffer) error { return errors.Join(why, b.Free()) },
+		{appendFrame(nil, nil), func(b coro.Buffer) error {
+			return errors.Join(why, b.Free())
+		},
 			func(err error) { assert.ErrorIs(t, err, why) }},
 		{appendFrame(nil, nil), func(b coro.Buffer) error { cancel(); return b.Free() },
 			func(err error) { assert.ErrorIs(t, err, context.Canceled) }},
