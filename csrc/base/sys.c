@@ -439,7 +439,8 @@ size_t coroi_peek(void *to, uintptr_t from, size_t bytes)
 {
 	KEEP_ERRNO;
 	struct iovec here = {to, bytes}, there = {(void *)from, bytes};
-	long n = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0);
+	/* longs: the upper half of an int that is passed on the stack is anything */
+	long n = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
 	return n < 0 ? 0 : (size_t)n;
 }
 

@@ -72,7 +72,7 @@ int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns)
 	KEEP_ERRNO;
 	if (ns > 0 && !at_load_rlx(&in_milliseconds)) {
 		struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-		long n = syscall(SYS_epoll_pwait2, set, event, most, &t, NULL, 0);
+		long n = syscall(SYS_epoll_pwait2, set, event, most, &t, NULL, 0L);
 		if (n >= 0 || !coroi_is_refused(errno))
 			return n < 0 ? -errno : (int)n;
 		at_store_rlx(&in_milliseconds, 1);
