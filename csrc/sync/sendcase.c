@@ -51,23 +51,20 @@ bool coroi_select_sends_buffers(const coro_case *cases, uint32_t n)
 /* new_passing - NULL: no memory. It is one block. */
 static struct passing *new_passing(const coro_case *cases, uint32_t n)
 {
-	size_t words = 0, buffers = 0;
+	size_t words = 0; /* of the values, and so many buffers at most */
 
 	for (uint32_t i = 0; i < n; i++)
-		if (sends_buffers(&cases[i])) {
+		if (sends_buffers(&cases[i]))
 			words += (cases[i].chan->bytes + 7) / 8;
-			buffers += (size_t)__builtin_popcountll(cases[i].chan->buffers);
-		}
 	struct passing *p = coroi_alloc(sizeof *p + n * (sizeof *p->cases + sizeof *p->value) +
-						buffers * sizeof *p->sent +
-						words * sizeof *p->value->at,
+						words * (sizeof *p->sent + sizeof *p->value->at),
 					_Alignof(struct passing));
 	if (!p)
 		return NULL;
 	*p = (struct passing){.cases = (coro_case *)(p + 1), .n = n};
 	p->value = (struct copied *)(p->cases + n);
 	p->sent = (struct sent *)(p->value + n);
-	uint64_t *at = (uint64_t *)(p->sent + buffers);
+	uint64_t *at = (uint64_t *)(p->sent + words);
 	memcpy(p->cases, cases, n * sizeof *cases);
 	for (uint32_t i = 0; i < n; i++) {
 		p->value[i] = (struct copied){0};
