@@ -1480,7 +1480,8 @@ int coro_unblock_signals(void (*fn)(void *), void *arg);
  *   Ends         A direction is ended by its writer, and refused by its reader: coro_stream_close.
  *                The other end is told a code. A reader gets what was written before first.
  *   Memory       An end is its user's until coro_stream_free. The bytes of a direction are
- *                allocated by its first write, and freed once both ends have closed it.
+ *                allocated by its first write, and freed once both ends have closed it, or
+ *                with the stream, if a call used it then.
  *   Thread       Any, of any scheduler. One call reads and one writes at an end at a time.
  *   Deadlines, Cancel  As in coro_sync.h. With a deadline of 0 a call does what can be done at
  *                once.
