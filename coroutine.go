@@ -145,7 +145,7 @@ func TryGo[T any](
 func startBody[T any](
 	g *Group, waits bool, f func(*Coroutine) (T, error), opts []BodyOption,
 ) (*Task[T], error) {
-	return startMember(nil, g, false, waits, func() (*Task[T], error) {
+	return startMember(background, g, false, waits, func() (*Task[T], error) {
 		return start(startContext{ctx: g.ctx}, g.s, f, false, opts)
 	})
 }

@@ -84,14 +84,14 @@ func (f Func[A, R]) ForEach(
 type starter[A, R any] func(g *Group, arg A, ended func(error)) (*Task[R], error)
 
 func (f Func[A, R]) startEach(g *Group, arg A, ended func(error)) (*Task[R], error) {
-	return startMember(nil, g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
+	return startMember(background, g, f.spec.Loan.Borrows(), true, func() (*Task[R], error) {
 		return telling[R](ended)(f.startOf(g, &arg))
 	})
 }
 
 func goEach[A, R any](f func(*Coroutine, A) (R, error)) starter[A, R] {
 	return func(g *Group, arg A, ended func(error)) (*Task[R], error) {
-		return startMember(nil, g, false, true, func() (*Task[R], error) {
+		return startMember(background, g, false, true, func() (*Task[R], error) {
 			return telling[R](ended)(start(startContext{ctx: g.ctx}, g.s,
 				func(c *Coroutine) (R, error) { return f(c, arg) }, false, nil))
 		})

@@ -124,7 +124,7 @@ func (g *Group) SetLimit(n int) error {
 }
 
 // startMember calls start, which starts a task of the group. borrows: the task borrows memory.
-// waits: at the limit, until ctx ends, if that is not nil.
+// waits: at the limit, until ctx ends.
 func startMember[R any](
 	ctx context.Context, g *Group, borrows, waits bool, start func() (*Task[R], error),
 ) (*Task[R], error) {
@@ -198,15 +198,11 @@ func (g *Group) takeSlot(ctx context.Context, waits bool) error {
 	if err := outside(); err != nil {
 		return err
 	}
-	var ended <-chan struct{}
-	if ctx != nil {
-		ended = ctx.Done()
-	}
 	select {
 	case g.slots <- struct{}{}:
 	case <-g.ctx.Done():
 		return ctxerr.Of(g.ctx)
-	case <-ended:
+	case <-ctx.Done():
 		return ctxerr.Of(ctx)
 	}
 	if g.ctx.Err() != nil {

@@ -54,7 +54,7 @@ func (f Func[A, R]) TryStart(g *Group, arg A) (*Task[R], error) {
 }
 
 func (f Func[A, R]) startMember(g *Group, arg A, waits bool) (*Task[R], error) {
-	return startMember(nil, g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
+	return startMember(background, g, f.spec.Loan.Borrows(), waits, func() (*Task[R], error) {
 		return f.startOf(g, &arg)
 	})
 }
