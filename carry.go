@@ -33,6 +33,10 @@ func mask(offsets []uintptr) (bits uint64) {
 	return bits
 }
 
+// tooManyCarry says that the core's table of such functions is full.
+const tooManyCarry = "too many functions have buffers in their arguments or results: " +
+	"a process has at most 1024 of them"
+
 // declareBuffers tells the core of a function whose coroutines have buffers.
 func declareBuffers(spec *core.Spec) error {
 	l := spec.Loan
@@ -43,8 +47,7 @@ func declareBuffers(spec *core.Spec) error {
 	case core.OK:
 		return nil
 	case core.NoMemory:
-		return &memoryError{"coro: too many functions have buffers in their arguments or " +
-			"results: a process has at most 1024 of them"}
+		return &memoryError{"coro: " + tooManyCarry}
 	}
 	return &OptionError{"NewFunc", "Buffer", "is where another Func of the same C function has " +
 		"none, or the other way round: use the same types"}
@@ -88,7 +91,8 @@ func carrying[A, R any](what string, f func(context.Context, A) (R, error)) (
 	}, results, nil
 }
 
-// passResult passes the buffers of a result, or frees those that are not stale: nobody else has them.
+// passResult passes the buffers of a result, or frees those that are not stale: nobody else has
+// them.
 func passResult(result unsafe.Pointer, offsets []uintptr) error {
 	status := core.PassBuffers(result, offsets)
 	if status != core.OK {

@@ -122,8 +122,9 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // The options are for the coroutine: [AsDaemon].
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
-// value. Go does not block, but at the limit of [Group.SetLimit]. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
-// group is canceled, or ErrGroupOver after its Wait has returned; f is not called then.
+// value. Go does not block, but at the limit of [Group.SetLimit]. It returns ErrClosed, ErrNoMemory
+// at the record limit, the cause if the group is canceled, or ErrGroupOver after its Wait has
+// returned; f is not called then.
 func Go[T any](
 	in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
 ) (*Task[T], error) {

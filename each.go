@@ -26,10 +26,10 @@ func AtMost(n int) MapOption { return func(o *mapOptions) { o.limit = n } }
 // *CallError, joined by [errors.Join] in the order of the elements.
 func AllErrors() MapOption { return func(o *mapOptions) { o.all = true } }
 
-// Map calls f with each element of args, each as a coroutine with a Go body, and returns the results
-// in the order of args. [slices.Values] makes args of a slice. At most as many bodies as [AtMost]
-// says are there at a time: the next element is asked for when there is room. Map returns when all
-// have ended.
+// Map calls f with each element of args, each as a coroutine with a Go body, and returns the
+// results in the order of args. [slices.Values] makes args of a slice. At most as many bodies as
+// [AtMost] says are there at a time: the next element is asked for when there is room. Map returns
+// when all have ended.
 //
 // The first error cancels the others, and args is left: Map returns it as a *CallError, which has
 // the index of the element. With [AllErrors] the others go on. When ctx ends first, the bodies are
@@ -64,8 +64,8 @@ func ForEach[A any](
 	}))
 }
 
-// Map is [Map] of coroutines with the C body f. Each element costs what Start does in a Group. For a
-// slice of brief bodies CallN costs a fraction.
+// Map is [Map] of coroutines with the C body f. Each element costs what Start does in a Group. For
+// a slice of brief bodies CallN costs a fraction.
 func (f Func[A, R]) Map(
 	ctx context.Context, s *Scheduler, args iter.Seq[A], opts ...MapOption,
 ) ([]R, error) {

@@ -228,8 +228,8 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 		uint8(mask(resultBuffers)), func(s *Scheduler, it core.GoWorkerItem) *Coroutine {
 			var arg A
 			body := func(c *Coroutine) (R, error) { return f(c, arg) }
-			// Until the body begins the core has the argument's buffers, and the result's
-			// lie in the same place.
+			// Until the body begins the core has the argument's buffers, and the
+			// result's lie in the same place.
 			if argBytes > 0 && len(buffers)+len(resultBuffers) > 0 {
 				body = func(c *Coroutine) (R, error) {
 					c.join.TakeArg(unsafe.Pointer(&arg), unsafe.Sizeof(arg))
@@ -272,9 +272,7 @@ func addBody(b *goBodyType) (BodyID, error) {
 	if status := core.ExportBody(id, b.argBytes, b.resultBytes, b.argBuffers,
 		b.resultBuffers); status != core.OK {
 		if status == core.NoMemory && b.argBuffers|b.resultBuffers != 0 {
-			return 0, &memoryError{"coro: no memory for another Go body, or too many " +
-				"functions have buffers in their arguments or results: a process " +
-				"has at most 1024 of them"}
+			return 0, &memoryError{"coro: no memory for another Go body, or " + tooManyCarry}
 		}
 		return 0, statusError(status, ofScheduler)
 	}

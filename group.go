@@ -100,10 +100,10 @@ func (g *Group) scope() (*Scheduler, *Group)     { return g.s, g }
 
 // SetLimit lets at most n tasks of the group be there at a time, 1 or more; without it, and with n
 // below 0, there is no limit. At the limit a start waits until a task has ended, the group is
-// canceled, or the context given to the start ends; [Func.TryStart] and [TryGo] do not wait. A start
-// within a task of the group, and in a scheduler made WithPaused, returns [ErrGroupFull] instead: a
-// wait could not end. SetLimit returns ErrBusy while tasks go on, or starts wait; ErrBubble in a
-// bubble of testing/synctest; or an *OptionError.
+// canceled, or the context given to the start ends; [Func.TryStart] and [TryGo] do not wait. A
+// start within a task of the group, and in a scheduler made WithPaused, returns [ErrGroupFull]
+// instead: a wait could not end. SetLimit returns ErrBusy while tasks go on, or starts wait;
+// ErrBubble in a bubble of testing/synctest; or an *OptionError.
 func (g *Group) SetLimit(n int) error {
 	if n == 0 {
 		return &OptionError{"Group.SetLimit", n, "must be 1 or more, or below 0 for none"}
@@ -185,7 +185,7 @@ func (g *Group) refusalLocked() error {
 	return nil
 }
 
-// takeSlot waits until there are less tasks than the limit allows.
+// takeSlot waits until there are fewer tasks than the limit allows.
 func (g *Group) takeSlot(ctx context.Context, waits bool) error {
 	select {
 	case g.slots <- struct{}{}:

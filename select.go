@@ -24,8 +24,8 @@ type Case struct {
 	buffers []uintptr // offsets of those that it sends, or that are freed when it receives them
 }
 
-// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped, and a [Buffer]
-// in it freed. As in Go, a nil channel never has a value.
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped, and a
+// [Buffer] in it freed. As in Go, a nil channel never has a value.
 func OnRecv[T any](c *Chan[T], v *T) Case {
 	if c == nil {
 		return Case{}

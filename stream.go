@@ -91,8 +91,8 @@ func (st *Stream) made() *keptStream {
 	return st.kept
 }
 
-// A StreamEnd is C's end of a Stream, as C bodies know it: a coro_stream *. It may be an argument of
-// theirs, or part of one. 0 is none.
+// A StreamEnd is C's end of a Stream, as C bodies know it: a coro_stream *. It may be an argument
+// of theirs, or part of one. 0 is none.
 type StreamEnd uintptr
 
 // Address is C's end, for C bodies of any scheduler. It is good until C calls coro_stream_free, or

@@ -136,9 +136,9 @@ type Answerer interface {
 func (m Message) answerBuffers() (uint64, bool) { return m.m.AnswerBuffers() }
 func (a Asker) answerBuffers() (uint64, bool)   { return core.AskerBuffers(a.words), a != Asker{} }
 
-// Answer answers with the bytes of an R, as Asker.Answer and Message.Answer do, and with the Buffers
-// in it: R has coro.Buffers where the answers of the actor's kind have buffers, and nowhere else.
-// They are the asker's then. With an error nothing has changed.
+// Answer answers with the bytes of an R, as Asker.Answer and Message.Answer do, and with the
+// Buffers in it: R has coro.Buffers where the answers of the actor's kind have buffers, and nowhere
+// else. They are the asker's then. With an error nothing has changed.
 //
 // Errors: those of Asker.Answer; coro.ErrStale and coro.ErrBusy: of a Buffer; a *coro.OptionError
 // for an R that has Go pointers, or other Buffers.
@@ -157,8 +157,8 @@ func Answer[R any](to Answerer, r R) error {
 type SpawnOption func(*core.GoActor) error
 
 // MessagesOf says that messages to the actor have coro.Buffers where an M has, which has up to 40
-// bytes. Other messages than Ms may be sent, with Buffers, or zeros, in the same places. Value makes
-// an M of one. Without this option messages have no Buffers.
+// bytes. Other messages than Ms may be sent, with Buffers, or zeros, in the same places. Value
+// makes an M of one. Without this option messages have no Buffers.
 func MessagesOf[M any]() SpawnOption {
 	return func(a *core.GoActor) error {
 		l, err := layoutOf[M]("actorc.MessagesOf", MessageBytes)

@@ -19,7 +19,8 @@
  * the handle stale:
  *
  *   BUF1  make: the descriptor is the maker's, out of a list. All is written, and then the word:
- *         FREE -> OWNED, in Go FREE -> USED until the memory is filled (release). Nobody else has the handle yet
+ *         FREE -> OWNED, in Go FREE -> USED until the memory is filled (release). Nobody else has
+ *         the handle yet
  *   BUF2  pass: OWNED -> OWNED with the next generation. The copy that travels gets the new handle;
  *         what hands the payload over is the release. If it is not handed over, the passer alone
  *         knows the new handle, and takes the generation back. Of several buffers in one payload

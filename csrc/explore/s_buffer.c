@@ -53,6 +53,25 @@ static void is_others(int status)
 		ex_reached(BUSY);
 }
 
+/* has_freed - b is freed, unless another thread was first. */
+static bool has_freed(coro_buffer b)
+{
+	int status = coro_buffer_free(b);
+
+	if (status)
+		is_others(status);
+	return !status;
+}
+
+/* another - a buffer is made, owned and freed. */
+static void another(size_t bytes, unsigned char with)
+{
+	coro_buffer b = made(bytes);
+
+	own(b, with);
+	end(b);
+}
+
 /* One passes the buffer, and has it then under a handle of its own. */
 static void passes(void *arg)
 {
@@ -76,16 +95,11 @@ static void frees(void *arg)
 {
 	(void)arg;
 
-	int status = coro_buffer_free(g.b);
-	if (status) {
-		is_others(status);
+	if (!has_freed(g.b))
 		return;
-	}
 	ex_reached(FREED);
 	g.freed++;
-	coro_buffer b = made(20);
-	own(b, 2);
-	end(b);
+	another(20, 2);
 }
 
 /* One resizes it: then it has other memory. */
@@ -159,26 +173,18 @@ static void frees_second(void *arg)
 {
 	(void)arg;
 
-	int status = coro_buffer_free(g.second);
-	if (status) {
-		is_others(status);
+	if (!has_freed(g.second))
 		return;
-	}
 	g.freed++;
-	coro_buffer b = made(20);
-	own(b, 5);
-	end(b);
+	another(20, 5);
 }
 
 static void frees_first(void *arg)
 {
 	(void)arg;
 
-	int status = coro_buffer_free(g.b);
-	if (status) {
-		is_others(status);
+	if (!has_freed(g.b))
 		return;
-	}
 	ex_reached(FREED);
 	g.ended++;
 }
@@ -253,9 +259,7 @@ static void by_go(void *arg)
 static void by_none(void *arg)
 {
 	(void)arg;
-	coro_buffer b = made(30);
-	own(b, 9);
-	end(b);
+	another(30, 9);
 }
 
 static void setup_lists(void)

@@ -412,7 +412,8 @@ typedef void (*coro_deadlock_hook)(const coro_actor *cycle, size_t n);
 coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook);
 
 /* coro_actor_become - the next call has this kind's behaviour, batch and end. Room, idle time and
- * the words of buffers stay: kind has the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
+ * the words of buffers stay: kind has the same. Thread: the actor's behaviour. Returns: CORO_OK,
+ * CORO_EINVAL. */
 int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind);
 
 /*

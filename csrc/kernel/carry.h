@@ -3,8 +3,9 @@
  *
  * Which words do is a matter of the function, so that a record has one bit for it
  * (COROI_CARRIES). The bit is set by those that have passed the buffers of the argument. From
- * then on the coroutine owns these buffers; if it ends unstarted, they are freed. Those of its result are
- * the joiner's; if nobody gets the result, they are freed, too. So only cold paths look at the bit.
+ * then on the coroutine owns these buffers; if it ends unstarted, they are freed. Those of its
+ * result are the joiner's; if nobody gets the result, they are freed, too. So only cold paths look
+ * at the bit.
  *
  * The kernel knows nothing of buffers: the room that has them says what passes and frees some.
  */

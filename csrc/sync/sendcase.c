@@ -3,8 +3,8 @@
  * sendcase.c - buffers in the values that a select sends.
  *
  * All of them pass (BUF2 of buffer/buffer.h) before the select looks at a channel, in copies of the
- * values: so whoever takes a value, at once or out of a queue, gets new handles. Those of the cases
- * that were not done are taken back afterwards, when no thread looks at the copies any more.
+ * values: so the receiver of a value, at once or out of a queue, gets new handles. Those of the
+ * cases that were not done are taken back afterwards, when no thread looks at the copies any more.
  * Several cases may send one buffer, since one case at most is done. It passes once, and each copy
  * has the new handle.
  */

@@ -345,7 +345,7 @@ int coro_stream_close(coro_stream *s, uint32_t directions, int code)
 	if (!s || code > 0 || (directions & ~(CORO_STREAM_IN | CORO_STREAM_OUT)) ||
 	    !(directions & 3) || !(directions & 0x100))
 		return CORO_EINVAL;
-	/* IN first: who has read the end is refused when it writes */
+	/* IN first: a reader of the end is refused when it writes */
 	if (directions & CORO_STREAM_IN & 3)
 		status = close_side(s->in, false, code);
 	if (!status && (directions & CORO_STREAM_OUT & 3))

@@ -7,7 +7,8 @@ import "C"
 
 import "unsafe"
 
-// The kinds of the actors of courier.c, the second with a room for one message; and a body that asks.
+// The kinds of the actors of courier.c, the second with a room for one message; and a body that
+// asks.
 var (
 	Courier     = unsafe.Pointer(&C.tb_courier)
 	CourierRoom = unsafe.Pointer(&C.tb_courier_room)
